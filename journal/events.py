@@ -1,0 +1,346 @@
+"""The events of a run: one frozen class each, in past tense, in one discriminated union.
+
+An event says what happened and never what to do. Values that can be large, private or both
+(arguments, outputs, plans, prompts) are artifacts; an event holds their reference. Every state that
+is shown anywhere is a fold over these (`plangate.journal.view`).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field, TypeAdapter
+
+from plangate.plan.facts import PlanEstimate
+from plangate.plan.issue import Issue
+from plangate.plan.outcome import AttemptStatus, EffectState, Outcome, Says
+from plangate.plan.value.frozen import Args, Frozen
+from plangate.plan.value.plan import Author
+from plangate.plan.verdict import Verdict
+
+Ref: TypeAlias = str
+"""Reference to an artifact: `sha256:<64 hex digits>`."""
+
+
+class RunStarted(Frozen):
+    """A goal was taken on."""
+
+    type: Literal["run_started"] = "run_started"
+    goal_id: str
+    goal: str
+    inputs: Ref
+    principal: str
+    agent: str = ""
+
+
+class RunResumed(Frozen):
+    """Another owner went on with the run."""
+
+    type: Literal["run_resumed"] = "run_resumed"
+    owner: str
+
+
+class ModelCalled(Frozen):
+    """A model was asked; written for each attempt, usable or not."""
+
+    type: Literal["model_called"] = "model_called"
+    role: str
+    """planner, critic, reflector, replanner, judge."""
+
+    model: str
+    prompt: str
+    prompt_sha256: str
+    ok: bool
+    error_code: str = ""
+    input_tokens: int
+    cached_tokens: int = 0
+    output_tokens: int
+    reasoning_tokens: int = 0
+    estimated: bool = False
+    """True if the provider gave no usage and the tokens were counted here."""
+
+    usd: Decimal | None
+    price_table: str = ""
+    latency_s: float
+    reply: Ref | None = None
+
+
+class PlanProposed(Frozen):
+    """A version of the plan exists. The plan itself is an artifact and never changes."""
+
+    type: Literal["plan_proposed"] = "plan_proposed"
+    version: int
+    plan: Ref
+    content_hash: str
+    parent_hash: str | None = None
+    author: Author
+    draft: Ref | None = None
+    """What the model wrote, before it was compiled."""
+
+    diff: Ref | None = None
+    carried: tuple[str, ...] = ()
+    """Steps that keep their status and result from the version before; all others start anew."""
+
+    trigger: str = ""
+    """For a later version: what made it necessary."""
+
+
+class DraftRefused(Frozen):
+    """A model's draft could not be compiled to a plan at all."""
+
+    type: Literal["draft_refused"] = "draft_refused"
+    draft: Ref
+    issues: tuple[Issue, ...]
+
+
+class PlanValidated(Frozen):
+    """A version was checked layer by layer."""
+
+    type: Literal["plan_validated"] = "plan_validated"
+    version: int
+    content_hash: str
+    valid: bool
+    issues: tuple[Issue, ...]
+    not_evaluated: tuple[int, ...] = ()
+    catalog_hash: str
+    policy_hash: str
+    tier: Literal["auto", "selective", "full"]
+    reasons: tuple[str, ...]
+    confirm: tuple[str, ...] = ()
+    """Steps that a person must confirm."""
+
+    estimate: PlanEstimate
+
+
+class PlanCriticized(Frozen):
+    """The critic read a version, or was left out and why."""
+
+    type: Literal["plan_criticized"] = "plan_criticized"
+    version: int
+    issues: tuple[Issue, ...] = ()
+    skipped: str = ""
+
+
+class QuestionAsked(Frozen):
+    """A person is asked. The run cannot pass the question without an answer."""
+
+    type: Literal["question_asked"] = "question_asked"
+    question_id: str
+    kind: Literal["approval", "step", "effect", "escalation"]
+    audience: str
+    payload: Ref
+    payload_sha256: str
+    plan_version: int
+    content_hash: str
+    step: str | None = None
+    expires_at: datetime | None = None
+
+
+class AnswerRefused(Frozen):
+    """An answer came that changes nothing: late, doubled, mistargeted or malformed."""
+
+    type: Literal["answer_refused"] = "answer_refused"
+    question_id: str
+    why: str
+
+
+class DecisionTaken(Frozen):
+    """The owner of the run took a recorded decision in."""
+
+    type: Literal["decision_taken"] = "decision_taken"
+    question_id: str
+    decision: str
+    by: str
+    answer: Args = Field(default_factory=dict, validate_default=True)
+    comment: str = ""
+    content_hash: str = ""
+    steps: tuple[str, ...] = ()
+    """Approved steps; empty for an approval of all."""
+
+    expires_at: datetime | None = None
+
+
+class StepReleased(Frozen):
+    """A step may start: its predecessors are verified."""
+
+    type: Literal["step_released"] = "step_released"
+    step: str
+    plan_version: int
+
+
+class AttemptStarted(Frozen):
+    """One try of a step."""
+
+    type: Literal["attempt_started"] = "attempt_started"
+    attempt_id: str
+    """`<step>-A<n>`, counted over all plan versions of the run."""
+
+    step: str
+    plan_version: int
+    capability: str
+    """`tool@version` or the kind of the step."""
+
+    args: Ref
+    args_sha256: str
+    inputs: tuple[str, ...] = ()
+    """References that were read, as `obs://S1-A1`."""
+
+    input_versions: Args = Field(default_factory=dict, validate_default=True)
+    """Versions of outside objects that the inputs showed, as `{"order://ORD-1": 8}`."""
+
+
+class AttemptEnded(Frozen):
+    """A try ended, in exactly one way."""
+
+    type: Literal["attempt_ended"] = "attempt_ended"
+    attempt_id: str
+    step: str
+    status: AttemptStatus
+    outcome: Outcome
+    error_code: str = ""
+    error: str = ""
+    """Redacted, one line."""
+
+    output: Ref | None = None
+    observed: tuple[str, ...] = ()
+    """Evidence references that the output holds, as `order://ORD-1?version=8`."""
+
+    progress: tuple[str, ...] = ()
+    usd: Decimal | None = Decimal(0)
+    latency_s: float = 0.0
+    effect_key: str | None = None
+    reused: str = ""
+    """Where the result came from instead of a call: `ledger`, `reconcile`, `poll`."""
+
+
+class EffectMoved(Frozen):
+    """The ledger's row of an effect changed state; the row itself is the truth."""
+
+    type: Literal["effect_moved"] = "effect_moved"
+    effect_key: str
+    step: str
+    tool: str
+    state: EffectState
+    operation_id: str | None = None
+
+
+class VerdictReached(Frozen):
+    """A check of a step was decided."""
+
+    type: Literal["verdict_reached"] = "verdict_reached"
+    step: str
+    attempt_id: str
+    verdict: Verdict
+
+
+class StepEnded(Frozen):
+    """A step reached a terminal status in this plan version."""
+
+    type: Literal["step_ended"] = "step_ended"
+    step: str
+    plan_version: int
+    status: Literal["done", "failed", "skipped", "cancelled", "unknown"]
+    output: Ref | None = None
+    outcome: Outcome = "success"
+    error_code: str = ""
+    why: str = ""
+
+
+class TriggerFired(Frozen):
+    """Something happened that is worth stopping and thinking about."""
+
+    type: Literal["trigger_fired"] = "trigger_fired"
+    kind: str
+    step: str | None = None
+    code: str = ""
+    says: str = ""
+
+
+class Reflected(Frozen):
+    """The reflector judged a failure."""
+
+    type: Literal["reflected"] = "reflected"
+    failure_category: str
+    failed_steps: tuple[str, ...]
+    evidence: tuple[str, ...] = ()
+    hypotheses: tuple[str, ...] = ()
+    confidence: float
+    repairs: tuple[str, ...] = ()
+    """Names of proposed repairs, best first."""
+
+    lesson: str = ""
+    needs_person: bool = False
+    scope: Literal["local", "full", "terminate"] = "local"
+    by: str = "rules"
+
+
+class BudgetStopped(Frozen):
+    """A limit would have been passed."""
+
+    type: Literal["budget_stopped"] = "budget_stopped"
+    limit: str
+    spent: str
+    allowed: str
+
+
+class GoalVerified(Frozen):
+    """The success criteria were checked against evidence."""
+
+    type: Literal["goal_verified"] = "goal_verified"
+    says: Says
+    verdicts: tuple[Verdict, ...]
+
+
+class RunEnded(Frozen):
+    """The run is over; a resumable stop is not an end."""
+
+    type: Literal["run_ended"] = "run_ended"
+    ending: Literal["completed", "declined", "rejected", "aborted", "failed", "cancelled"]
+    verdict: Says
+    why: str = ""
+    report: Ref
+
+
+Event: TypeAlias = Annotated[
+    RunStarted
+    | RunResumed
+    | ModelCalled
+    | PlanProposed
+    | DraftRefused
+    | PlanValidated
+    | PlanCriticized
+    | QuestionAsked
+    | AnswerRefused
+    | DecisionTaken
+    | StepReleased
+    | AttemptStarted
+    | AttemptEnded
+    | EffectMoved
+    | VerdictReached
+    | StepEnded
+    | TriggerFired
+    | Reflected
+    | BudgetStopped
+    | GoalVerified
+    | RunEnded,
+    Field(discriminator="type"),
+]
+
+EVENT: TypeAdapter[Event] = TypeAdapter(Event)
+"""Reads any event from JSON text: `EVENT.validate_json(text, strict=True)`."""
+
+
+class Entry(Frozen):
+    """An event as it stands in the log."""
+
+    run_id: str
+    seq: int
+    """1, 2, 3, ... without gaps, per run."""
+
+    at: datetime
+    epoch: int
+    """Fencing token of the owner that wrote it."""
+
+    event: Event

@@ -1,0 +1,1 @@
+"""What a plan is: values, contracts and rules. Pure: no input or output, no clock, no LangGraph."""

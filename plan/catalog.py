@@ -1,0 +1,181 @@
+"""What the rest may know of a tool without being able to call it: its contract.
+
+Validators, policy and scheduler hold a `Catalog`, so they cannot act. Bodies live in
+`plangate.tools`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from enum import Enum
+from functools import cached_property
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from plangate.plan.outcome import Outcome
+from plangate.plan.value.frozen import Args, Frozen, FrozenMap, digest
+from plangate.plan.value.step import Name
+
+
+class Effect(Enum):
+    """The worst that one call can do, not what it usually does. There is no default.
+
+    One table maps the words of plans and papers to it: none → `none`; read → `read`;
+    write → `write`; external, irreversible → `irreversible` (and `external=True`).
+    """
+
+    NONE = "none"
+    """Same arguments, same answer; no input or output."""
+    READ = "read"
+    """Looks at the world; a repeat costs time or money, no more."""
+    WRITE = "write"
+    """Changes the world in a way that a declared `undo` or a second write can put right."""
+    IRREVERSIBLE = "irreversible"
+    """Changes the world for good: a payment, a sent mail, a deletion."""
+
+    @property
+    def acts(self) -> bool:
+        """True if the outside world will remember a call."""
+        return self in (Effect.WRITE, Effect.IRREVERSIBLE)
+
+    @property
+    def rank(self) -> int:
+        """Mildest first."""
+        return list(Effect).index(self)
+
+
+class Labels(Frozen):
+    """What is known of a value: may it be believed, and who may see it."""
+
+    integrity: Literal["trusted", "untrusted"] = "trusted"
+    confidentiality: tuple[str, ...] = ()
+    """As `pii`, `secret`, `tenant`."""
+
+
+class ArgRule(Frozen):
+    """What an argument demands of the value that flows into it."""
+
+    requires_trusted: bool = False
+    max_confidentiality: tuple[str, ...] | None = None
+    """Labels that the sink is cleared for; None: any."""
+
+
+class ToolSpec(Frozen):
+    """A tool's contract."""
+
+    name: Name
+    version: Annotated[str, Field(min_length=1, max_length=40)] = "1"
+    summary: Annotated[str, Field(min_length=1, max_length=500)]
+    """One line for the planner; the first line of the tool's docstring."""
+
+    effect: Effect
+    params: Args
+    """JSON Schema of the arguments: an object."""
+
+    output: Args
+    """JSON Schema of the result; references and conditions are typed by it."""
+
+    external: bool = False
+    """True if the call leaves this organisation."""
+
+    idempotent: bool = False
+    """True if a repeat with the same effect key changes nothing further."""
+
+    key: str | None = None
+    """Template of the business identity of an effect over its arguments: `refund:{order_id}`."""
+
+    scope: Literal["goal", "global"] | None = None
+    """Where the key is unique: in one goal, or everywhere. Required for effects."""
+
+    undo: Name | None = None
+    """Name of the tool that reverses this one."""
+
+    reconciles: bool = False
+    """True if the tool can ask the outside whether an effect with a given key happened."""
+
+    settles: bool = False
+    """True if the outside accepts first and finishes later; the tool can poll the operation."""
+
+    reads: tuple[str, ...] = ()
+    """Resource keys that a call reads, as templates over its arguments: `order:{order_id}`."""
+
+    writes: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
+    """Evidence references that a result shows, as templates over arguments and result, dotted paths
+    allowed: `order://{order_id}?version={order.version}`."""
+
+    scopes: tuple[str, ...] = ()
+    """Rights that the principal must hold."""
+
+    labels: Labels = Field(default_factory=Labels)
+    """Of the output."""
+
+    arg_rules: FrozenMap[ArgRule] = Field(default_factory=dict, validate_default=True)
+    errors: FrozenMap[Outcome] = Field(default_factory=dict, validate_default=True)
+    """Error codes that the tool may report, and the outcome class of each."""
+
+    timeout_s: float = Field(default=30.0, gt=0, le=86_400)
+    max_attempts: int = Field(default=3, ge=1, le=3)
+    concurrency: int | None = None
+    """Calls at a time in one run; None: only the global limit."""
+
+    seconds: float = Field(default=0.5, gt=0)
+    """Expected duration of one call, for the estimate."""
+
+    usd: Decimal | None = Decimal(0)
+    """Price of one call; None: unknown."""
+
+    output_tokens: int = Field(default=200, ge=0)
+    """Expected size of the result where a model reads it."""
+
+    validity_s: float | None = None
+    """How long a read result may be reused; None: never."""
+
+    @model_validator(mode="after")
+    def _contract_is_whole(self) -> ToolSpec:
+        if self.effect.acts and (self.key is None or self.scope is None):
+            msg = f"tool {self.name!r} acts, so it needs key= (its business identity) and scope="
+            raise ValueError(msg)
+        if not self.effect.acts and (self.key or self.undo or self.reconciles or self.settles):
+            msg = f"tool {self.name!r} does not act, so key, undo, reconcile, status mean nothing"
+            raise ValueError(msg)
+        return self
+
+    @property
+    def reversible(self) -> bool:
+        """True if nothing remains of a call, or a declared tool undoes it."""
+        return not self.effect.acts or self.undo is not None
+
+
+class Catalog(Frozen):
+    """A snapshot of the contracts that one principal sees, and the names it may not use."""
+
+    tools: FrozenMap[ToolSpec]
+    forbidden: FrozenMap[str] = Field(default_factory=dict, validate_default=True)
+    """Names that exist but not for this principal, with the reason."""
+
+    @classmethod
+    def of(cls, specs: Iterable[ToolSpec], scopes: Iterable[str] | None = None) -> Catalog:
+        """Build the snapshot for a principal.
+
+        Args:
+            specs: All contracts.
+            scopes: The principal's rights; None: all (for tests and for checking without one).
+        """
+        held = None if scopes is None else frozenset(scopes)
+        seen: dict[str, ToolSpec] = {}
+        hidden: dict[str, str] = {}
+        for spec in sorted(specs, key=lambda each: each.name):
+            lacking = [] if held is None else sorted(set(spec.scopes) - held)
+            if lacking:
+                hidden[spec.name] = "needs scope " + ", ".join(lacking)
+            else:
+                seen[spec.name] = spec
+        return cls(tools=seen, forbidden=hidden)
+
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256 over the visible contracts: what a plan was made against."""
+        return digest({name: spec.model_dump(mode="json") for name, spec in self.tools.items()})

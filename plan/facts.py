@@ -1,0 +1,95 @@
+"""What validation may know beside the plan: one frozen value, so that a check can ask nobody."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from plangate.plan.value.frozen import Frozen
+
+if TYPE_CHECKING:
+    from plangate.plan.catalog import Catalog
+    from plangate.plan.policy import Policy
+
+
+class Rights(Frozen):
+    """Who the run acts for, and what they may do."""
+
+    principal: str
+    roles: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
+    tenant: str | None = None
+
+
+class Range(Frozen):
+    """An amount that is not known yet: the middle and the high end."""
+
+    p50: float
+    p95: float
+
+
+class StepEstimate(Frozen):
+    """What one step will probably take."""
+
+    step: str
+    seconds: Range
+    tokens_in: Range
+    tokens_out: Range
+    usd_p50: Decimal | None
+    """None: unknown, because a price is; never zero."""
+
+    usd_p95: Decimal | None
+    source: str
+    """Where the figures come from: `contract`, `history (n=12)`, `default`."""
+
+
+class PlanEstimate(Frozen):
+    """What the whole plan will probably take. Not part of the plan: recalibration voids nothing."""
+
+    steps: tuple[StepEstimate, ...]
+    seconds: Range
+    """Along the critical path, under the concurrency limits."""
+
+    tokens: Range
+    usd_p50: Decimal | None
+    usd_p95: Decimal | None
+    calls: int
+    """Tool and model calls."""
+
+    spent_usd: Decimal = Decimal(0)
+    """Planning already paid for."""
+
+    spent_tokens: int = 0
+    price_table: str = ""
+    token_source: str = ""
+    """What counted tokens: `o200k_base`, or an estimate that says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Verified runs of the past, by task type, with the same policy and catalog and not expired."""
+
+    verified: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """Everything that the validation layers may read.
+
+    Args:
+        catalog: The contracts that the principal sees.
+        rights: The principal.
+        policy: The rules; there is no default policy.
+        estimate: None before the plan was estimated: then layer 6 checks what it can without it.
+        history: Past success, for the tier.
+        now: The current time (aware, UTC).
+    """
+
+    catalog: Catalog
+    rights: Rights
+    policy: Policy
+    estimate: PlanEstimate | None = None
+    history: History = field(default_factory=History)
+    now: datetime

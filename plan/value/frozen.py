@@ -1,0 +1,104 @@
+"""Values that stay as they were made, all the way down, and have one canonical form.
+
+`frozen=True` stops `plan.goal = ...` but not `plan.steps[0].args["to"] = ...`; an approval bound to
+a content hash needs both stopped. The canonical form is RFC 8785, so that two processes, two
+languages and two years give the same hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Annotated, TypeAlias, TypeVar
+
+import rfc8785
+from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue, PlainSerializer
+from pydantic_core import from_json, to_json
+
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+
+
+class Frozen(BaseModel):
+    """Base of each value that is stored, hashed or shown to a person for approval."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+F = TypeVar("F", bound=Frozen)
+
+
+def parse(kind: type[F], data: object) -> F:
+    """Read a value that comes from outside: a file, a database, a model, a person.
+
+    The way leads through JSON text, since strict mode takes an enum, a tuple, a `datetime` or a
+    `Decimal` from text but not from the Python values that `json.loads` gives.
+
+    Args:
+        kind: The class to read.
+        data: JSON text (str or bytes), or plain JSON data.
+
+    Raises:
+        pydantic.ValidationError: The data does not fit; each error has a location.
+    """
+    text = data if isinstance(data, (str, bytes)) else to_json(thaw_any(data))
+    return kind.model_validate_json(text)
+
+
+def freeze(value: Json) -> Json:
+    """Return `value` with each mapping read-only and each list a tuple."""
+    if isinstance(value, Mapping):
+        return MappingProxyType({key: freeze(item) for key, item in value.items()})
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return tuple(freeze(item) for item in value)
+    return value
+
+
+def thaw(value: Json) -> JsonValue:
+    """Return `value` as the plain lists and dicts that `json` writes."""
+    if isinstance(value, Mapping):
+        return {key: thaw(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [thaw(item) for item in value]
+    return value
+
+
+def thaw_any(value: object) -> object:
+    """Return plain data for `parse`: like `thaw`, for values whose type is not known yet."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    if isinstance(value, Mapping):
+        return {str(key): thaw_any(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [thaw_any(item) for item in value]
+    return value
+
+
+def canonical(value: object) -> bytes:
+    """Return the RFC 8785 form of plain or frozen JSON data.
+
+    Raises:
+        ValueError: A number is outside the range that JSON readers agree on (2**53), or not finite.
+    """
+    return rfc8785.dumps(thaw_any(value))  # type: ignore[arg-type]
+
+
+def digest(value: object) -> str:
+    """Return the SHA-256 of the canonical form, as 64 hex digits."""
+    return hashlib.sha256(canonical(value)).hexdigest()
+
+
+def load_json(text: str | bytes) -> JsonValue:
+    """Parse JSON text to plain data."""
+    plain: JsonValue = from_json(text)
+    return plain
+
+
+Args: TypeAlias = Annotated[Mapping[str, JsonValue], AfterValidator(freeze), PlainSerializer(thaw)]
+"""Keyword arguments of a call, or any JSON object, read-only."""
+
+T = TypeVar("T")
+FrozenMap: TypeAlias = Annotated[
+    Mapping[str, T], AfterValidator(lambda given: MappingProxyType(dict(given))), PlainSerializer(dict)
+]
+"""A read-only mapping of values that are themselves frozen."""
