@@ -1,0 +1,1 @@
+"""What runs cost: tokens, prices, estimate before, meter while."""

@@ -1,0 +1,1 @@
+"""How a step runs: ready queue, attempt, dataflow, checks, retry, outcome classes, triggers."""

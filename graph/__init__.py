@@ -1,0 +1,1 @@
+"""The loop on LangGraph: state, wiring, sync door, saver, ownership, questions to people."""

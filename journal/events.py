@@ -33,6 +33,8 @@ class RunStarted(Frozen):
     inputs: Ref
     principal: str
     agent: str = ""
+    task: str = ""
+    """Name of the template that the caller asked for."""
 
 
 class RunResumed(Frozen):

@@ -1,0 +1,1 @@
+"""The one metered model call, and the wire formats that models write."""

@@ -126,10 +126,26 @@ class Denied(PlangateError):
 
 
 class BudgetExceeded(PlangateError):
-    """The next act would pass a limit."""
+    """The next act would pass a limit.
+
+    Args:
+        what: As for every error.
+        hint: As for every error.
+        limit: Name of the limit, as `max_usd`.
+        spent: What is spent and reserved already, as text.
+        allowed: The limit itself, as text.
+    """
 
     code = "budget"
     exit_code = 10
+
+    def __init__(
+        self, what: str, *, hint: str = "", limit: str = "", spent: str = "", allowed: str = ""
+    ) -> None:
+        super().__init__(what, hint=hint)
+        self.limit = limit
+        self.spent = spent
+        self.allowed = allowed
 
 
 class WaitingForPerson(PlangateError):

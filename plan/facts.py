@@ -58,8 +58,8 @@ class PlanEstimate(Frozen):
     calls: int
     """Tool and model calls."""
 
-    spent_usd: Decimal = Decimal(0)
-    """Planning already paid for."""
+    spent_usd: Decimal | None = Decimal(0)
+    """Already paid for, planning above all; None: unknown, because a price is."""
 
     spent_tokens: int = 0
     price_table: str = ""

@@ -41,9 +41,7 @@ AttemptStatus: TypeAlias = Literal[
     "cancelled",
 ]
 
-EffectState: TypeAlias = Literal[
-    "intended", "accepted", "done", "failed", "unknown", "compensated"
-]
+EffectState: TypeAlias = Literal["intended", "accepted", "done", "failed", "unknown", "compensated"]
 """States of an effect in the ledger.
 
 `intended` (written before the call) → `accepted` (the outside has an operation id and is working)

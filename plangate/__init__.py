@@ -1,0 +1,69 @@
+"""Plans as data: checked, priced, approved, run exactly as approved, verified from evidence."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from plangate.agent import Agent, Scenario
+    from plangate.create import create_plan_agent
+    from plangate.plan.catalog import Effect
+    from plangate.plan.errors import PlangateError
+    from plangate.plan.facts import Rights
+    from plangate.plan.policy import Policy
+    from plangate.plan.value.plan import Budget, Plan
+    from plangate.plan.value.step import Step
+    from plangate.runtime import Options, Runtime
+    from plangate.tools.answers import Found, Operation, ToolFailed
+    from plangate.tools.context import ToolContext
+    from plangate.tools.tool import Tool, tool
+
+__all__ = [
+    "Agent",
+    "Budget",
+    "Effect",
+    "Found",
+    "Operation",
+    "Options",
+    "Plan",
+    "PlangateError",
+    "Policy",
+    "Rights",
+    "Runtime",
+    "Scenario",
+    "Step",
+    "Tool",
+    "ToolContext",
+    "ToolFailed",
+    "create_plan_agent",
+    "tool",
+]
+
+_HOME = {
+    "Agent": "plangate.agent",
+    "Budget": "plangate.plan.value.plan",
+    "Effect": "plangate.plan.catalog",
+    "Found": "plangate.tools.answers",
+    "Operation": "plangate.tools.answers",
+    "Options": "plangate.runtime",
+    "Plan": "plangate.plan.value.plan",
+    "PlangateError": "plangate.plan.errors",
+    "Policy": "plangate.plan.policy",
+    "Rights": "plangate.plan.facts",
+    "Runtime": "plangate.runtime",
+    "Scenario": "plangate.agent",
+    "Step": "plangate.plan.value.step",
+    "Tool": "plangate.tools.tool",
+    "ToolContext": "plangate.tools.context",
+    "ToolFailed": "plangate.tools.answers",
+    "create_plan_agent": "plangate.create",
+    "tool": "plangate.tools.tool",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used, so that `import plangate` costs milliseconds."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)

@@ -1,0 +1,1 @@
+"""Prompt files, their loader, and the texts that fill them."""

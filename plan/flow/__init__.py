@@ -1,0 +1,1 @@
+"""What a plan may touch: authority, and whether a new version has more of it."""

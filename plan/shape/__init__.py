@@ -1,0 +1,1 @@
+"""Types of JSON data: each schema compiled once, for references, arguments and conditions."""

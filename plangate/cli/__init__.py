@@ -1,0 +1,1 @@
+"""The `plangate` command: parse, call the library, print. No decisions live here."""

@@ -1,0 +1,152 @@
+"""Everything that running the steps of one plan needs, in one place; nothing here is global."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+from plangate.plan.shape.cel import Compiled, compile_rule
+from plangate.plan.shape.scope import rule_scope
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from plangate.budget.meter import Meter
+    from plangate.journal.session import Session
+    from plangate.plan.catalog import Catalog
+    from plangate.plan.facts import PlanEstimate, Rights
+    from plangate.plan.policy import Policy
+    from plangate.plan.value.frozen import Json
+    from plangate.plan.value.plan import Plan
+    from plangate.plan.value.step import Step
+    from plangate.tools.tool import Tool
+
+
+class World(Protocol):
+    """The outside that tools see, opened at the first call."""
+
+    async def get(self) -> Any:
+        """Return what the agent's `connect` gave."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """One plan version on the bench: its contracts, its rights, its journal.
+
+    Args:
+        plan: The approved version.
+        catalog: The snapshot that the principal sees now; rights may have gone since planning.
+        tools: Bodies by name.
+        session: The owner's hold on the run.
+        now: Wall clock, aware UTC; for expiry.
+        monotonic: Seconds that never go back; for durations.
+    """
+
+    plan: Plan
+    catalog: Catalog
+    tools: Mapping[str, Tool]
+    policy: Policy
+    rights: Rights
+    estimate: PlanEstimate
+    session: Session
+    world: World
+    meter: Meter
+    now: Callable[[], datetime]
+    jitter: Callable[[], float]
+    monotonic: Callable[[], float] = time.monotonic
+    report: Callable[[Mapping[str, Json]], None] = lambda _: None
+    """Told of progress as it happens, for streams and screens; never the truth."""
+
+    started_s: float = field(default_factory=time.monotonic)
+
+    @cached_property
+    def outputs(self) -> Outputs:
+        """Step outputs by id, read from the journal when first asked for."""
+        return Outputs(self.session)
+
+    @cached_property
+    def seconds(self) -> dict[str, float]:
+        """Expected seconds of each step, for the order of release."""
+        return {each.step: each.seconds.p50 for each in self.estimate.steps}
+
+    def values(self, step: Step | None = None) -> dict[str, Json]:
+        """Return what references of a step may read, by head."""
+        values: dict[str, Json] = {"inputs": self.plan.inputs}
+        for need in step.data_needs if step is not None else ():
+            values[need] = self.outputs[need]
+        return values
+
+    def elapsed_s(self) -> float:
+        """Return seconds since this owner began to execute."""
+        return self.monotonic() - self.started_s
+
+    def ask(
+        self, rule: str, *, step: str | None, observed: str | None = None, **more: Json
+    ) -> bool | None:
+        """Evaluate a rule of the plan.
+
+        Args:
+            rule: The CEL text, as validated.
+            step: The step whose rule it is; None for the plan's own.
+            observed: Name of the tool whose output is `observed` in the rule.
+            more: `result` and `observed`, where the rule may see them.
+
+        Returns:
+            None where it cannot be evaluated: unknown, neither true nor false.
+        """
+        compiled = compile_rule(
+            rule, rule_scope(self.plan, self.catalog, step=step, observed=observed)
+        )
+        if not isinstance(compiled, Compiled):
+            return None
+        return compiled.evaluate({**self._seen(compiled), **more})
+
+    def _seen(self, compiled: Compiled) -> dict[str, Json]:
+        view = self.session.view
+        steps: dict[str, Json] = {}
+        for name in compiled.names:
+            head, _, rest = name.partition(".")
+            step_id = rest.partition(".")[0]
+            if head == "steps" and step_id and step_id not in steps:
+                seen = view.steps.get(step_id)
+                row: dict[str, Json] = {"status": seen.status if seen else "pending"}
+                if step_id in self.outputs:
+                    row["output"] = self.outputs[step_id]
+                steps[step_id] = row
+        run: dict[str, Json] = {
+            "spent_usd": float(view.spent_usd or 0),
+            "elapsed_s": self.elapsed_s(),
+            "failures": sum(each.status == "failed" for each in view.steps.values()),
+            "replans": view.replans,
+        }
+        return {"inputs": self.plan.inputs, "steps": steps, "run": run, "facts": {}}
+
+
+class Outputs(Mapping[str, "Json"]):
+    """Outputs of finished steps; a step without one is absent."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._loaded: dict[str, Json] = {}
+
+    def __getitem__(self, step_id: str) -> Json:
+        if step_id not in self._loaded:
+            seen = self._session.view.steps[step_id]
+            if seen.output is None:
+                raise KeyError(step_id)
+            self._loaded[step_id] = self._session.load(seen.output)
+        return self._loaded[step_id]
+
+    def __contains__(self, step_id: object) -> bool:
+        seen = self._session.view.steps.get(str(step_id))
+        return seen is not None and seen.output is not None
+
+    def __iter__(self) -> Iterator[str]:
+        return (key for key, seen in self._session.view.steps.items() if seen.output is not None)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

@@ -1,0 +1,187 @@
+"""The dataflow of one plan: release what is ready, settle what ended, until nothing can start.
+
+A failing branch never stops an independent one; only an abort, a spent budget and a drain stop
+everything: running reads are then cancelled, running effects are awaited.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from plangate.engine.queue import Limits, Needs, ReadyQueue
+from plangate.engine.release import known_args
+from plangate.engine.steps import Ended, run_step
+from plangate.engine.triggers import Halt, halt_of
+from plangate.journal.events import StepEnded
+from plangate.plan.effects import claims_of
+from plangate.plan.errors import BudgetExceeded
+
+if TYPE_CHECKING:
+    from plangate.engine.bench import Bench
+
+_NOTHING = Needs()
+
+
+async def run_plan(bench: Bench, *, parallel: int = 64) -> Halt:
+    """Run the steps of an approved plan as far as they go.
+
+    Returns:
+        Why it stopped. Everything that happened is in the journal by then.
+
+    Raises:
+        LeaseLost, JournalError: Nothing more can be recorded, so nothing more is done.
+    """
+    flow = _Flow(bench, parallel)
+    try:
+        return await flow.run()
+    finally:
+        await flow.finish()
+
+
+@dataclass(slots=True)
+class _Flow:
+    bench: Bench
+    parallel: int
+    queue: ReadyQueue = field(init=False)
+    running: dict[str, asyncio.Task[Ended]] = field(default_factory=dict)
+    ended: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
+    ends: list[Ended] = field(default_factory=list)
+    stop: Halt | None = None
+
+    def __post_init__(self) -> None:
+        bench = self.bench
+        limits = Limits(
+            parallel=self.parallel,
+            tools={
+                name: spec.concurrency
+                for name, spec in bench.catalog.tools.items()
+                if spec.concurrency is not None
+            },
+        )
+        self.queue = ReadyQueue(bench.plan, bench.seconds, limits)
+        view = bench.session.view
+        self.queue.restore({step: seen.status for step, seen in view.steps.items()})
+
+    async def run(self) -> Halt:
+        self._release()
+        while self.running:
+            step_id = await self.ended.get()
+            self._settle(step_id)
+            if self.stop is None:
+                self._watch()
+            if self.stop is None:
+                self._release()
+            elif self.stop.reason in ("abort", "budget"):
+                self._cancel_reads()
+        if self.stop is not None:
+            return self.stop
+        left = [step for step in self.queue.unsettled if step not in self._accounted()]
+        return halt_of(self._known_ends(), left)
+
+    async def finish(self) -> None:
+        """Leave nothing running; an effect that is under way is awaited, not abandoned."""
+        self._cancel_reads()
+        if self.running:
+            await asyncio.gather(*self.running.values(), return_exceptions=True)
+
+    def _release(self) -> None:
+        for step_id in self.queue.take(self._needs):
+            task = asyncio.create_task(run_step(self.bench, self.bench.plan.by_id[step_id]))
+            self.running[step_id] = task
+            task.add_done_callback(partial(self._done, step_id))
+
+    def _done(self, step_id: str, _: asyncio.Task[Ended]) -> None:
+        self.ended.put_nowait(step_id)
+
+    def _settle(self, step_id: str) -> None:
+        task = self.running.pop(step_id)
+        if task.cancelled():
+            self._cancelled(step_id)
+            return
+        error = task.exception()
+        if isinstance(error, BudgetExceeded):
+            self.stop = Halt(reason="budget", step=step_id, code=error.code, says=str(error))
+            return
+        if error is not None:
+            raise error
+        ended = task.result()
+        self.ends.append(ended)
+        if ended.action == "abort":
+            self.stop = halt_of([ended], [])
+        status = "pending" if ended.status == "waiting" else ended.status
+        for gone in self.queue.settle(step_id, status):
+            self._skip(gone, step_id)
+
+    def _skip(self, step_id: str, because: str) -> None:
+        """A step that reads the output of a skipped one can never run."""
+        why = f"it reads {because}, which was skipped"
+        self.bench.session.emit(
+            StepEnded(step=step_id, plan_version=self.bench.plan.version, status="skipped", why=why)
+        )
+        for gone in self.queue.settle(step_id, "skipped"):
+            self._skip(gone, step_id)
+
+    def _cancelled(self, step_id: str) -> None:
+        self.bench.session.emit(
+            StepEnded(
+                step=step_id,
+                plan_version=self.bench.plan.version,
+                status="cancelled",
+                outcome="cancelled",
+                why=self.stop.says if self.stop else "cancelled",
+            )
+        )
+
+    def _watch(self) -> None:
+        """Abort and replan conditions are looked at whenever something has changed."""
+        for condition in self.bench.plan.abort_conditions:
+            if self.bench.ask(condition.rule, step=None) is True:
+                self.stop = Halt(reason="abort", code=condition.id, says=condition.text)
+                return
+        for condition in self.bench.plan.replan_conditions:
+            if self.bench.ask(condition.rule, step=None) is True:
+                says = condition.text
+                self.stop = Halt(reason="trigger", kind="condition", code=condition.id, says=says)
+                return
+
+    def _cancel_reads(self) -> None:
+        for step_id, task in self.running.items():
+            spec = self.bench.catalog.tools.get(self.bench.plan.by_id[step_id].tool or "")
+            if spec is None or not spec.effect.acts:
+                task.cancel()
+
+    def _needs(self, step_id: str) -> Needs:
+        step = self.bench.plan.by_id[step_id]
+        spec = self.bench.catalog.tools.get(step.tool or "")
+        if spec is None:
+            return _NOTHING
+        if not (spec.reads or spec.writes or step.claims):
+            return Needs(tool=spec.name)
+        claims = claims_of(spec, known_args(self.bench, step))
+        return Needs(
+            tool=spec.name, reads=claims.reads, writes=claims.writes | frozenset(step.claims)
+        )
+
+    def _accounted(self) -> set[str]:
+        """Steps that have not ended for a reason that is already told."""
+        known = {end.step for end in self._known_ends()}
+        return known | self.queue.blocked_by(known)
+
+    def _known_ends(self) -> list[Ended]:
+        """The ends of this pass, and failures that an earlier owner left behind."""
+        seen = {end.step for end in self.ends}
+        earlier = [
+            Ended(
+                step=step,
+                status="unknown" if each.status == "unknown" else "failed",
+                outcome=each.outcome,
+                code=each.error_code,
+                why=each.why,
+            )
+            for step, each in self.bench.session.view.steps.items()
+            if each.status in ("failed", "unknown") and step not in seen
+        ]
+        return [*self.ends, *earlier]

@@ -1,0 +1,249 @@
+"""Acting, once. Every call that the outside will remember goes through here and through the ledger.
+
+Written down before it happens, under a key of business identity; what is found half-done is asked
+of the outside, never guessed, and never simply done again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from plangate.engine.call import Returned, call, judge_output
+from plangate.engine.classify import Failure, classify
+from plangate.journal.events import EffectMoved
+from plangate.journal.ledger import Intent
+from plangate.plan.effects import effect_key
+
+if TYPE_CHECKING:
+    from plangate.engine.bench import Bench
+    from plangate.engine.release import Ready
+    from plangate.journal.ledger import EffectRow
+    from plangate.plan.outcome import EffectState
+    from plangate.plan.value.step import Step
+    from plangate.tools.answers import Operation
+    from plangate.tools.context import ToolContext
+    from plangate.tools.tool import Tool
+
+_POLL_FIRST_S = 0.05
+_POLL_MOST_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """How an acting call ended."""
+
+    got: Returned | Failure
+    key: str
+    reused: str = ""
+    """`ledger`, `poll` or `reconcile` where the result came from there and not from a new call."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """One acting call: the step, its body, and what both were promised."""
+
+    bench: Bench
+    step: Step
+    tool: Tool
+    ready: Ready
+    context: ToolContext
+    key: str = ""
+
+    async def run(self) -> Acted:
+        """Act under the ledger.
+
+        Returns:
+            `unknown` wherever the call may have acted and nobody could say so.
+
+        Raises:
+            LeaseLost: Another owner took the run over; nothing was dispatched.
+        """
+        session = self.bench.session
+        named = effect_key(self.tool.spec, self.ready.args, self.bench.plan.goal_id)
+        intent = Intent(
+            effect_key=named.key,
+            business_key=named.business,
+            run_id=session.run.run_id,
+            goal_id=self.bench.plan.goal_id,
+            step=self.step.id,
+            plan_version=self.bench.plan.version,
+            attempt_id=self.context.attempt_id,
+            tool=self.tool.spec.name,
+            tool_version=self.tool.spec.version,
+            args_sha256=self.ready.args_sha256,
+            approval=self.ready.approval,
+        )
+        act = replace(self, key=named.key, context=replace(self.context, effect_key=named.key))
+        await session.aflush()
+        claim = await asyncio.to_thread(session.journal.ledger.intend, session.lease, intent)
+        if claim.fresh:
+            act.moved("intended")
+            return Acted(await act.dispatch(), named.key)
+        return await act.reenter(claim.row, intent)
+
+    async def dispatch(self) -> Returned | Failure:
+        """Call the body and record what came of it."""
+        try:
+            got = await call(self.tool, self.ready.args, self.context)
+        except asyncio.CancelledError:
+            # The call may have acted: say so before the cancellation goes on.
+            await asyncio.shield(self.settle("unknown", code="cancelled"))
+            raise
+        if isinstance(got, Returned):
+            if self.tool.spec.settles:
+                return await self.accepted(str(got.output.get("operation_id", "")))
+            await self.settle("done", got=got)
+        elif got.outcome == "unexpected_state":
+            await self.settle("done", code=got.code)  # it acted; only its answer is unusable
+        else:
+            await self.settle("unknown" if got.outcome == "unknown" else "failed", code=got.code)
+        return got
+
+    async def reenter(self, row: EffectRow, intent: Intent) -> Acted:
+        """Go on from what the ledger says about this effect."""
+        if row.state == "done":
+            if row.output is None:
+                says = "the effect is done but left no usable result"
+                return Acted(Failure("unexpected_state", row.error_code, says), self.key, "ledger")
+            output = self.bench.session.load(row.output)
+            return Acted(judge_output(self.tool, output), self.key, "ledger")
+        if row.state == "compensated":
+            says = "this effect was undone; doing it again needs a new goal"
+            return Acted(Failure("unexpected_state", "compensated", says), self.key, "ledger")
+        if await asyncio.to_thread(self._alive_elsewhere, row):
+            says = f"run {row.run_id} is doing this very effect now"
+            return Acted(Failure("transient", "in_flight", says), self.key)
+        if row.state == "accepted" and row.operation_id is not None:
+            return Acted(await self.poll(row.operation_id), self.key, "poll")
+        return await self.ask_outside(row, intent)
+
+    async def ask_outside(self, row: EffectRow, intent: Intent) -> Acted:
+        """An intent without an outcome: the outside may know what became of it."""
+        tool = self.tool
+        if tool.reconcile is None:
+            if tool.spec.idempotent:
+                return Acted(await self.dispatch(), self.key)
+            await self.settle("unknown", code="no_reconcile", was=row.state)
+            says = "it may have happened, and the tool cannot ask"
+            return Acted(Failure("unknown", "outcome_unknown", says), self.key)
+        try:
+            async with asyncio.timeout(self.context.deadline_s):
+                found = await tool.reconcile(self.key, self.ready.args, self.context)
+        except Exception as exc:  # noqa: BLE001 - foreign code; no answer is unknown, not "no"
+            await self.settle("unknown", code="reconcile_failed", was=row.state)
+            says = classify(tool.spec, exc).says
+            return Acted(Failure("unknown", "reconcile_failed", says), self.key)
+        if found.happened and found.operation_id is not None and tool.spec.settles:
+            return Acted(await self.accepted(found.operation_id), self.key, "reconcile")
+        if found.happened:
+            got = judge_output(tool, found.output)
+            code = "" if isinstance(got, Returned) else got.code
+            await self.settle("done", got=got, code=code)
+            return Acted(got, self.key, "reconcile")
+        if found.happened is None:
+            await self.settle("unknown", code="reconcile_silent", was=row.state)
+            says = "the outside cannot say whether it happened"
+            return Acted(Failure("unknown", "outcome_unknown", says), self.key)
+        return await self._again(intent)
+
+    async def accepted(self, operation_id: str) -> Returned | Failure:
+        """Record that the outside took the order, then wait for it to finish."""
+        session = self.bench.session
+        if not operation_id:
+            await self.settle("unknown", code="no_operation_id")
+            return Failure("unknown", "no_operation_id", "accepted without an operation id")
+        ledger = session.journal.ledger
+        await asyncio.to_thread(ledger.accept, session.lease, self.key, operation_id)
+        self.moved("accepted", operation_id)
+        return await self.poll(operation_id)
+
+    async def poll(self, operation_id: str) -> Returned | Failure:
+        """Ask for the operation until it is final or the deadline has passed.
+
+        An operation that is still pending then stays `accepted`: a later attempt polls on.
+        """
+        wait_s = _POLL_FIRST_S
+        until = self.bench.monotonic() + self.context.deadline_s
+        while True:
+            operation = await self._status(operation_id)
+            if operation is not None and operation.state == "done":
+                got = judge_output(self.tool, operation.output)
+                code = "" if isinstance(got, Returned) else got.code
+                await self.settle("done", got=got, code=code, business=operation.business_state)
+                return got
+            if operation is not None and operation.state == "failed":
+                await self.settle("failed", code=operation.code, business=operation.business_state)
+                outcome = self.tool.spec.errors.get(operation.code, "permanent")
+                return Failure(outcome, operation.code, "the outside gave the operation up")
+            if self.bench.monotonic() >= until:
+                says = f"operation {operation_id} has not finished yet"
+                return Failure("unknown", "still_pending", says)
+            await asyncio.sleep(wait_s)
+            wait_s = min(_POLL_MOST_S, wait_s * 1.5)
+
+    async def settle(
+        self,
+        state: EffectState,
+        *,
+        got: Returned | Failure | None = None,
+        code: str = "",
+        business: str = "",
+        was: str = "",
+    ) -> None:
+        """Move the ledger's row; a row that already stands there is left alone."""
+        if state == was:
+            return
+        session = self.bench.session
+        output = session.put(got.output) if isinstance(got, Returned) else None
+        await session.aflush()
+        await asyncio.to_thread(
+            lambda: session.journal.ledger.settle(
+                session.lease,
+                self.key,
+                state,
+                output=output,
+                error_code=code,
+                business_state=business,
+            )
+        )
+        self.moved(state)
+
+    def moved(self, state: EffectState, operation_id: str | None = None) -> None:
+        """Tell the log."""
+        self.bench.session.emit(
+            EffectMoved(
+                effect_key=self.key,
+                step=self.step.id,
+                tool=self.tool.spec.name,
+                state=state,
+                operation_id=operation_id,
+            )
+        )
+
+    async def _status(self, operation_id: str) -> Operation | None:
+        if self.tool.status is None:
+            return None
+        try:
+            async with asyncio.timeout(self.context.deadline_s):
+                return await self.tool.status(operation_id, self.context)
+        except Exception:  # noqa: BLE001 - foreign code; an operation that cannot be seen is pending
+            return None
+
+    async def _again(self, intent: Intent) -> Acted:
+        """The outside is sure that nothing happened: the intent is void and may be made anew."""
+        await self.settle("failed", code="did_not_happen")
+        session = self.bench.session
+        claim = await asyncio.to_thread(session.journal.ledger.intend, session.lease, intent)
+        if not claim.fresh:
+            return Acted(Failure("transient", "in_flight", "another owner was faster"), self.key)
+        self.moved("intended")
+        return Acted(await self.dispatch(), self.key)
+
+    def _alive_elsewhere(self, row: EffectRow) -> bool:
+        session = self.bench.session
+        if row.run_id == session.run.run_id:
+            return False
+        other = session.journal.runs.get(row.run_id)
+        return other.lease_until is not None and other.lease_until > self.bench.now()

@@ -1,0 +1,166 @@
+"""One step from release to its single end: attempts, the retry matrix, the routes of the plan."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from plangate.engine.attempt import Tried, attempt
+from plangate.engine.release import Held, prepare
+from plangate.engine.retry import Next, RetryContext, decide, delay_s, repeat_of
+from plangate.journal.events import StepEnded, StepReleased
+from plangate.plan.shape.scope import output_shape
+
+if TYPE_CHECKING:
+    from plangate.engine.bench import Bench
+    from plangate.plan.outcome import Outcome
+    from plangate.plan.value.step import Action, Step
+    from plangate.tools.tool import Tool
+
+_MOST_RECONCILES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a step ended, and where that leads."""
+
+    step: str
+    status: Literal["done", "failed", "skipped", "unknown", "waiting"]
+    outcome: Outcome = "success"
+    code: str = ""
+    why: str = ""
+    action: Action | Literal[""] = ""
+    """The route that the plan declares for this end; empty: none."""
+
+    output: str | None = None
+
+
+async def run_step(bench: Bench, step: Step) -> Ended:
+    """Run a step whose predecessors are done.
+
+    Returns:
+        Its end, already in the log; `waiting` is no end: a person has to answer first.
+
+    Raises:
+        BudgetExceeded, LeaseLost: The step stays pending.
+    """
+    ended = _human(bench, step) if step.kind == "human" else await _tool(bench, step)
+    if ended.status == "waiting":
+        return ended
+    bench.session.emit(
+        StepEnded(
+            step=step.id,
+            plan_version=bench.plan.version,
+            status=ended.status,
+            output=ended.output,
+            outcome=ended.outcome,
+            error_code=ended.code,
+            why=ended.why,
+        )
+    )
+    bench.report(
+        {"type": "step_ended", "step": step.id, "status": ended.status, "code": ended.code}
+    )
+    return ended
+
+
+async def _tool(bench: Bench, step: Step) -> Ended:
+    tool = bench.tools.get(step.tool or "")
+    released = reconciles = tries = 0
+    while True:
+        ready = prepare(bench, step)
+        if isinstance(ready, Held):
+            return _held(step, ready)
+        if tool is None:
+            return _routed(step, "failed", "denied", "tool_gone", "the tool has no body here")
+        if not released:
+            bench.session.emit(StepReleased(step=step.id, plan_version=bench.plan.version))
+            bench.report({"type": "step_released", "step": step.id})
+            released = 1
+        tries += 1
+        tried = await attempt(bench, step, tool, ready)
+        if tried.outcome == "success":
+            return _verified(step, tried)
+        follow = _next(bench, step, tool, tried, tries)
+        if follow == "reconcile":
+            reconciles += 1
+            follow = "retry" if reconciles < _MOST_RECONCILES else "ask"
+        if follow == "retry":
+            await asyncio.sleep(delay_s(tries, bench.jitter()))
+            continue
+        status: Literal["failed", "unknown"] = "unknown" if follow == "ask" else "failed"
+        return _routed(step, status, tried.outcome, tried.code, tried.says)
+
+
+def _next(bench: Bench, step: Step, tool: Tool, tried: Tried, tries: int) -> Next:
+    limit = bench.plan.budget.max_seconds
+    return decide(
+        RetryContext(
+            outcome=tried.outcome,
+            repeat=repeat_of(tool.spec),
+            attempt=tries,
+            max_attempts=tool.spec.max_attempts,
+            seconds_left=None if limit is None else limit - bench.elapsed_s(),
+        )
+    )
+
+
+def _verified(step: Step, tried: Tried) -> Ended:
+    says = tried.verified
+    if says == "pass":
+        return Ended(step=step.id, status="done", output=tried.output)
+    worst = next(verdict for verdict in tried.verdicts if verdict.says == says)
+    why = f"{worst.claim}: {worst.why}"
+    if says == "fail":
+        return _routed(step, "failed", "unexpected_state", f"check_failed:{worst.check_id}", why)
+    return _routed(step, "unknown", "unknown", f"check_unknown:{worst.check_id}", why)
+
+
+def _held(step: Step, held: Held) -> Ended:
+    if held.status == "skipped":
+        return Ended(step=step.id, status="skipped", code=held.code, why=held.says)
+    if held.status == "waiting":
+        return Ended(step=step.id, status="waiting", code=held.code, why=held.says)
+    return _routed(step, held.status, held.outcome, held.code, held.says)
+
+
+def _routed(
+    step: Step, status: Literal["failed", "unknown"], outcome: Outcome, code: str, why: str
+) -> Ended:
+    """Look the plan's own route up: the error code first, then the outcome class."""
+    by = {route.on: route for route in step.routes}
+    route = by.get(code) or by.get(outcome)
+    if route is not None and route.action == "skip" and status == "failed":
+        return Ended(step=step.id, status="skipped", code=code, why=why)
+    return Ended(
+        step=step.id,
+        status=status,
+        outcome=outcome,
+        code=code,
+        why=why,
+        action=route.action if route else "",
+    )
+
+
+def _human(bench: Bench, step: Step) -> Ended:
+    """A human step is done once its answer stands in the journal; it never guesses one."""
+    view = bench.session.view
+    asked = [each for each in view.questions.values() if each.step == step.id]
+    answers = [
+        view.decisions[each.question_id]
+        for each in asked
+        if each.question_id in view.decisions and each.kind == "step"
+    ]
+    if not answers:
+        return Ended(step=step.id, status="waiting", code="question", why="a person has to answer")
+    answer = answers[-1]
+    output = {**answer.answer, "by": answer.by}
+    for misfit in output_shape(step, bench.catalog).accepts(output):
+        where = ".".join(misfit.path) or "answer"
+        return _routed(step, "failed", "unexpected_state", "bad_answer", f"{where} {misfit.says}")
+    bench.session.emit(StepReleased(step=step.id, plan_version=bench.plan.version))
+    if output.get("confirmed") is False:
+        says = f"{answer.by} did not confirm"
+        return _routed(step, "failed", "business_rejection", "not_confirmed", says)
+    return Ended(step=step.id, status="done", output=bench.session.put(output))

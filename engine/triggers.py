@@ -1,0 +1,70 @@
+"""When to stop and think: computed from how steps ended, never told by a model. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from plangate.engine.steps import Ended
+
+Reason: TypeAlias = Literal[
+    "done", "question", "approval", "declined", "trigger", "abort", "budget", "drained", "stranded"
+]
+"""Why the executor returned.
+
+`done` every step ended well · `question` a human step waits · `approval` an acting step needs an
+approval · `declined` an expected business "no" · `trigger` a failure to reflect on · `abort` a route
+or an abort condition · `budget` a limit · `drained` asked to stop · `stranded` steps are left and
+none can run, which is never success.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Halt:
+    """Why the executor returned, and the step that matters most."""
+
+    reason: Reason
+    kind: str = ""
+    step: str = ""
+    code: str = ""
+    says: str = ""
+
+
+def trigger_of(ended: Ended) -> str:
+    """Name the trigger that a step's end fires; empty for an end that needs no thought."""
+    if ended.status == "unknown":
+        return "effect_unknown" if not ended.code.startswith("check_") else "verdict_unknown"
+    if ended.status != "failed" or ended.outcome == "business_rejection":
+        return ""
+    if ended.code.startswith("check_failed"):
+        return "verdict_fail"
+    return "tool_gone" if ended.outcome == "denied" else "step_failed"
+
+
+def halt_of(ends: Sequence[Ended], left: Sequence[str]) -> Halt:
+    """Say why nothing more can be released: what a person must know first comes first.
+
+    Args:
+        ends: How the steps of this executor pass ended, `waiting` ones included.
+        left: Steps that have not ended.
+    """
+    for wanted in ("effect_unknown", "verdict_unknown", "tool_gone", "verdict_fail", "step_failed"):
+        for ended in ends:
+            if trigger_of(ended) == wanted:
+                return _halt("abort" if ended.action == "abort" else "trigger", wanted, ended)
+    for ended in ends:
+        if ended.outcome == "business_rejection" and ended.status == "failed":
+            return _halt("declined", "declined", ended)
+    for ended in ends:
+        if ended.status == "waiting":
+            return _halt("question" if ended.code == "question" else "approval", "person", ended)
+    if left:
+        return Halt(reason="stranded", step=left[0], says=f"{len(left)} steps can never run")
+    return Halt(reason="done")
+
+
+def _halt(reason: Reason, kind: str, ended: Ended) -> Halt:
+    return Halt(reason=reason, kind=kind, step=ended.step, code=ended.code, says=ended.why)

@@ -1,0 +1,204 @@
+"""The sync door: coroutines run on one event loop in a thread of its own, one per process.
+
+Node bodies are written once, async. Sync callers send them to the portal and wait; a caller that
+stops waiting (Ctrl-C above all) first cancels the coroutine and sees it end, since an effect that
+goes on behind a dead prompt could never be accounted for.
+
+The thread starts at first use. A forked child makes its own: fork before the first call, or when no
+other thread is in the middle of one, as with every threaded library.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from concurrent.futures import Future, wait
+from contextvars import copy_context
+from queue import SimpleQueue
+from typing import Any, Final, Generic, TypeVar
+
+from langchain_core.runnables import Runnable, RunnableConfig
+
+from plangate.graph.state import Node, State
+
+T = TypeVar("T")
+PATIENCE: Final = 3
+"""How often a person must press Ctrl-C until the clean-up of a coroutine is not waited for."""
+
+GOODBYE_S: Final = 10.0
+"""How long the end of the process waits for what is still running on the portal, in seconds."""
+
+
+class Job(Generic[T]):
+    """A coroutine on its way through the portal."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> None:
+        self._loop = loop
+        self._work = work
+        self._done: Future[T] = Future()
+        self._task: asyncio.Task[None] | None = None
+        self._context = copy_context()
+        loop.call_soon_threadsafe(self._begin)
+
+    def result(self) -> T:
+        """Wait for the coroutine; on any exception in the waiting thread see it end first."""
+        try:
+            return self._done.result()
+        finally:
+            self.stop()
+
+    def stop(self) -> None:
+        """Cancel the coroutine and wait until its clean-up has run; nothing if it has ended.
+
+        It is cancelled once: a second Ctrl-C must not break off the clean-up after the first.
+        """
+        if self._done.done():
+            return
+        self._loop.call_soon_threadsafe(self._cancel)
+        for _ in range(PATIENCE - 1):
+            try:
+                wait([self._done])
+            except KeyboardInterrupt:
+                continue
+            return
+
+    def _begin(self) -> None:
+        self._task = self._loop.create_task(self._settle(), context=self._context)
+
+    def _cancel(self) -> None:
+        assert self._task is not None, "_begin was scheduled first"  # noqa: S101 (ours)
+        self._task.cancel()
+
+    async def _settle(self) -> None:
+        try:
+            self._done.set_result(await self._work)
+        except BaseException as error:  # noqa: BLE001 - all of it is the caller's, even SystemExit
+            self._done.set_exception(error)
+
+
+class Portal:
+    """An event loop in a daemon thread, which ends with the process."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self.thread = threading.Thread(target=self._serve, name="plangate-portal", daemon=True)
+        self._ready: Future[asyncio.AbstractEventLoop] = Future()
+        self._stop = asyncio.Event()
+        self.thread.start()
+        self.loop = self._ready.result()
+
+    def start(self, work: Coroutine[Any, Any, T]) -> Job[T]:
+        """Send a coroutine through, in a copy of the caller's context."""
+        return Job(self.loop, work)
+
+    def close(self) -> None:
+        """Cancel what still runs, let it clean up, and end the thread."""
+        if self.pid == os.getpid() and self.thread.is_alive():
+            self.loop.call_soon_threadsafe(self._stop.set)
+            self.thread.join(GOODBYE_S)
+
+    def _serve(self) -> None:
+        asyncio.run(self._live())
+
+    async def _live(self) -> None:
+        self._ready.set_result(asyncio.get_running_loop())
+        await self._stop.wait()
+
+
+_lock = threading.Lock()
+_portal: Portal | None = None
+
+
+def portal() -> Portal:
+    """Return the portal of this process; start it if there is none."""
+    global _portal  # noqa: PLW0603 - one per process is the point
+    with _lock:
+        if _portal is None or _portal.pid != os.getpid():
+            _portal = Portal()
+            atexit.register(_portal.close)
+        return _portal
+
+
+def run_blocking(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine from sync code and return its result.
+
+    Works in any thread, also in one whose event loop is running (that loop stands still until the
+    result is there) and in the portal's own (then on a loop made for this one call).
+    """
+    here = portal()
+    if threading.current_thread() is not here.thread:
+        return here.start(work).result()
+    once = Portal()
+    try:
+        return once.start(work).result()
+    finally:
+        once.close()
+
+
+def iterate(source: AsyncIterator[T]) -> Iterator[T]:
+    """Read an async iterator from sync code; leaving the loop early cancels it.
+
+    `graph.stream` with the modes `custom` and `messages` runs a node in a pool thread, where Ctrl-C
+    does not reach it until it has ended. `iterate(graph.astream(...))` has no such delay.
+    """
+    box: SimpleQueue[tuple[T] | None] = SimpleQueue()  # None: no more
+
+    async def pump() -> None:
+        try:
+            async for item in source:
+                box.put((item,))
+        finally:
+            box.put(None)
+
+    job = portal().start(pump())
+    try:
+        while (packed := box.get()) is not None:
+            yield packed[0]
+        job.result()
+    finally:
+        job.stop()
+
+
+def after(seconds: float, act: Callable[[], None]) -> None:
+    """Call `act` in a worker thread, some time from now, unless the process ends before."""
+    loop = portal().loop
+    loop.call_soon_threadsafe(
+        lambda: loop.call_later(seconds, lambda: loop.run_in_executor(None, act))
+    )
+
+
+class Bridged(Runnable[State, dict[str, Any]]):
+    """A node for both doors: on the caller's loop if there is one, else through the portal."""
+
+    def __init__(self, name: str, node: Node) -> None:
+        self.name = name
+        self._node = node
+
+    def invoke(
+        self,
+        input: State,
+        config: RunnableConfig | None = None,
+        **_: Any,
+    ) -> dict[str, Any]:
+        """Run the node on the portal, in the caller's context."""
+        return run_blocking(self._run(input, config))
+
+    async def ainvoke(
+        self,
+        input: State,
+        config: RunnableConfig | None = None,
+        **_: Any,
+    ) -> dict[str, Any]:
+        """Run the node on the caller's loop."""
+        return await self._run(input, config)
+
+    async def _run(self, state: State, config: RunnableConfig | None) -> dict[str, Any]:
+        return dict(await self._node(state, config or RunnableConfig()))
+
+
+def bridged(name: str, node: Node) -> Bridged:
+    """Return what `StateGraph.add_node` takes for a node written once, async."""
+    return Bridged(name, node)

@@ -1,0 +1,213 @@
+"""What each event changes in a view of its run; an event that is not here changes nothing.
+
+Nothing here may fail: an event about something the view does not know is taken as far as it goes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import singledispatch
+from typing import TYPE_CHECKING
+
+from plangate.journal.events import (
+    AttemptEnded,
+    AttemptStarted,
+    BudgetStopped,
+    DecisionTaken,
+    GoalVerified,
+    ModelCalled,
+    PlanCriticized,
+    PlanProposed,
+    PlanValidated,
+    QuestionAsked,
+    Reflected,
+    RunEnded,
+    RunResumed,
+    RunStarted,
+    StepEnded,
+    StepReleased,
+    TriggerFired,
+    VerdictReached,
+)
+from plangate.journal.progress import AttemptView, StepView
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+    from plangate.journal.view import RunView
+
+
+@singledispatch
+def change(event: object, view: RunView) -> None:
+    """Change `view` as `event` says."""
+    del event, view
+
+
+@change.register(RunStarted)
+def _started(event: RunStarted, view: RunView) -> None:
+    view.goal_id, view.goal = event.goal_id, event.goal
+    view.principal, view.inputs = event.principal, event.inputs
+
+
+@change.register(RunResumed)
+def _resumed(event: RunResumed, view: RunView) -> None:
+    del event
+    view.stopped = None
+
+
+@change.register(ModelCalled)
+def _model_called(event: ModelCalled, view: RunView) -> None:
+    view.model_calls += 1
+    view.tokens += event.input_tokens + event.output_tokens
+    _spend(view, event.usd)
+
+
+@change.register(PlanProposed)
+def _proposed(event: PlanProposed, view: RunView) -> None:
+    carried = set(event.carried)
+    view.version = event.version
+    view.plans[event.version] = event
+    view.replans += event.author.kind == "replanner"
+    view.steps = {step: seen for step, seen in view.steps.items() if step in carried}
+    view.verdicts = {step: said for step, said in view.verdicts.items() if step in carried}
+    view.judged = {step: which for step, which in view.judged.items() if step in carried}
+    view.pending = {
+        (kind, step): asked
+        for (kind, step), asked in view.pending.items()
+        if kind in ("effect", "escalation") or step in carried
+    }
+    view.goal_verified = None
+
+
+@change.register(PlanValidated)
+def _validated(event: PlanValidated, view: RunView) -> None:
+    view.validated[event.version] = event
+
+
+@change.register(PlanCriticized)
+def _criticized(event: PlanCriticized, view: RunView) -> None:
+    view.criticized[event.version] = event
+
+
+@change.register(QuestionAsked)
+def _asked(event: QuestionAsked, view: RunView) -> None:
+    view.questions[event.question_id] = event
+    if event.question_id in view.decisions:
+        return
+    view.pending.pop((event.kind, event.step), None)  # so that a question asked anew comes last
+    view.pending[event.kind, event.step] = event
+    step = view.steps.get(event.step or "")
+    if step is not None and step.status in ("pending", "running"):
+        view.steps[step.step] = replace(step, status="waiting")
+
+
+@change.register(DecisionTaken)
+def _decided(event: DecisionTaken, view: RunView) -> None:
+    if event.question_id in view.decisions:
+        return
+    view.decisions[event.question_id] = event
+    asked = view.questions.get(event.question_id)
+    if asked is None:
+        return
+    if view.pending.get((asked.kind, asked.step)) == asked:
+        del view.pending[asked.kind, asked.step]
+    step = view.steps.get(asked.step or "")
+    if step is not None and step.status == "waiting":
+        view.steps[step.step] = replace(step, status="running" if step.attempts else "pending")
+    if asked.kind == "approval":
+        _approval(event, asked, view)
+
+
+def _approval(event: DecisionTaken, asked: QuestionAsked, view: RunView) -> None:
+    content = asked.content_hash
+    if event.decision == "reject":
+        view.rejected.add(content)
+        view.approved.pop(content, None)
+        return
+    # An answer that names other content than the question showed approves nothing.
+    meant = event.content_hash in ("", content) and content not in view.rejected
+    if event.decision == "approve" and meant:
+        view.approved[content] = event
+
+
+@change.register(StepReleased)
+def _released(event: StepReleased, view: RunView) -> None:
+    if event.plan_version == view.version:
+        view.steps[event.step] = _step(view, event.step)
+
+
+@change.register(AttemptStarted)
+def _attempt_started(event: AttemptStarted, view: RunView) -> None:
+    view.attempts[event.attempt_id] = AttemptView(event)
+    view.tool_calls += "@" in event.capability
+    if event.plan_version == view.version:
+        step = _step(view, event.step)
+        attempts = (*step.attempts, event.attempt_id)
+        view.steps[event.step] = replace(step, status="running", attempts=attempts)
+
+
+@change.register(AttemptEnded)
+def _attempt_ended(event: AttemptEnded, view: RunView) -> None:
+    _spend(view, event.usd)
+    seen = view.attempts.get(event.attempt_id)
+    if seen is not None:
+        view.attempts[event.attempt_id] = replace(seen, ended=event)
+
+
+@change.register(VerdictReached)
+def _judged(event: VerdictReached, view: RunView) -> None:
+    said = view.verdicts.get(event.step, [])
+    if view.judged.get(event.step) != event.attempt_id:
+        view.judged[event.step] = event.attempt_id
+        said = []
+    others = [verdict for verdict in said if verdict.check_id != event.verdict.check_id]
+    view.verdicts[event.step] = [*others, event.verdict]
+
+
+@change.register(StepEnded)
+def _step_ended(event: StepEnded, view: RunView) -> None:
+    if event.plan_version != view.version:
+        return
+    view.steps[event.step] = replace(
+        _step(view, event.step),
+        status=event.status,
+        output=event.output,
+        outcome=event.outcome,
+        error_code=event.error_code,
+        why=event.why,
+        plan_version=event.plan_version,
+    )
+
+
+@change.register(TriggerFired)
+def _triggered(event: TriggerFired, view: RunView) -> None:
+    view.triggers.append(event)
+
+
+@change.register(Reflected)
+def _reflected(event: Reflected, view: RunView) -> None:
+    view.reflections.append(event)
+
+
+@change.register(BudgetStopped)
+def _stopped(event: BudgetStopped, view: RunView) -> None:
+    view.stopped = event
+
+
+@change.register(GoalVerified)
+def _goal_verified(event: GoalVerified, view: RunView) -> None:
+    view.goal_verified = event
+
+
+@change.register(RunEnded)
+def _ended(event: RunEnded, view: RunView) -> None:
+    view.ended = event
+    view.pending.clear()
+
+
+def _step(view: RunView, step: str) -> StepView:
+    return view.steps.get(step) or StepView(step=step, plan_version=view.version)
+
+
+def _spend(view: RunView, usd: Decimal | None) -> None:
+    view.spent_usd = None if usd is None or view.spent_usd is None else view.spent_usd + usd

@@ -1,0 +1,69 @@
+"""One journal: all records of all runs in one database, and the clock they are stamped with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from plangate.journal.artifacts import Artifacts
+from plangate.journal.clock import Clock, utc_now
+from plangate.journal.decisions import Decisions
+from plangate.journal.ledger import Ledger
+from plangate.journal.log import Log
+from plangate.journal.migrations import migrate
+from plangate.journal.runs import Runs
+from plangate.journal.store import Store, open_engine
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+
+class Journal:
+    """The records of runs. Usable from any thread; opened once a process, not across a fork."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self.store = store
+        self.clock = clock
+        self.url = store.url
+        self.runs = Runs(store, clock)
+        self.log = Log(store, clock)
+        self.ledger = Ledger(store, clock)
+        self.decisions = Decisions(store)
+        self.artifacts = Artifacts(store)
+
+    @classmethod
+    def open(cls, url: str, *, clock: Clock = utc_now) -> Journal:
+        """Open a journal and bring it to the newest schema; a missing file is made.
+
+        Any number of processes may do so at once.
+
+        Args:
+            url: As `sqlite:///.plangate/journal.db`.
+            clock: Where times come from.
+
+        Raises:
+            ConfigError: The URL cannot be read or names an unsupported database.
+            JournalError: The file is no database, cannot be made or written, or is newer than this
+                version of plangate.
+        """
+        store = Store(open_engine(url))
+        try:
+            migrate(store)
+        except BaseException:
+            store.close()
+            raise
+        return cls(store, clock)
+
+    def close(self) -> None:
+        """Close all connections; may be called twice."""
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,236 @@
+"""The effect ledger: what the outside world will remember, written down before it happens.
+
+`intend` commits a row before the tool is called. A row that is still `intended` after a crash may
+or may not have happened: nothing here guesses, and nothing is intended twice unless it is known to
+have failed. The key is the business identity of the effect, so a replanned, renamed or re-delivered
+step meets its own row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
+
+import sqlalchemy as sa
+
+from plangate.journal.lease import Lease, check
+from plangate.journal.runs import refuse_if_busy
+from plangate.journal.schema import EFFECTS, RUNS
+from plangate.journal.store import Store, insert_new
+from plangate.plan.errors import Conflict, JournalError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from plangate.journal.clock import Clock
+    from plangate.journal.events import Ref
+    from plangate.plan.outcome import EffectState
+
+_UNSETTLED: tuple[EffectState, ...] = ("intended", "accepted", "unknown")
+_FROM: dict[EffectState, tuple[EffectState, ...]] = {
+    "accepted": ("intended", "unknown"),
+    "done": _UNSETTLED,
+    "failed": _UNSETTLED,
+    "unknown": _UNSETTLED,
+    "compensated": ("done",),
+}
+"""By the new state, the states it may follow. `intended` is set by `intend` alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """What is about to be done. Arguments are kept as a digest: they may hold secrets."""
+
+    effect_key: str
+    business_key: str
+    """The same identity, readable: `refund:ORD-1`."""
+
+    run_id: str
+    goal_id: str
+    step: str
+    plan_version: int
+    attempt_id: str
+    tool: str
+    tool_version: str
+    args_sha256: str
+    approval: str | None = None
+    """Id of the question whose answer allows it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectRow(Intent):
+    """An effect as the ledger knows it."""
+
+    state: EffectState
+    epoch: int
+    """Of the owner that intended it; lower than the present one: that owner is gone."""
+
+    operation_id: str | None
+    """What the outside calls it, once accepted."""
+
+    output: Ref | None
+    error_code: str
+    business_state: str
+    """The outside's own word for the final state."""
+
+    created_at: datetime
+    settled_at: datetime | None
+    """None while it may still change."""
+
+    note: str
+    by: str
+    """The person who settled it; empty: the run itself."""
+
+
+class Claim(NamedTuple):
+    """The answer to an intent."""
+
+    fresh: bool
+    """True: the caller, and nobody else, may act now."""
+
+    row: EffectRow
+
+
+class Settlement(TypedDict, total=False):
+    """What is known of an effect that was settled; what is left out stays as it was."""
+
+    output: Ref | None
+    error_code: str
+    business_state: str
+    operation_id: str
+    note: str
+    by: str
+
+
+class Ledger:
+    """The effects of all runs of one journal."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def intend(self, lease: Lease, intent: Intent) -> Claim:
+        """Record that a call is about to be made; on the disk before this returns.
+
+        Returns:
+            `fresh` is False where the effect is known and has not failed: it must not be called
+            again; the row says whether to reuse its output, to poll, or to ask the outside.
+
+        Raises:
+            LeaseLost: The caller no longer owns the run.
+            Conflict: The key is known for a call with other arguments.
+        """
+        assert intent.run_id == lease.run_id, "an intent belongs to the run that is held"  # noqa: S101
+        row = _fresh(intent, lease.epoch, self._clock())
+        with self._store.write() as tx:
+            check(tx, lease)
+            fresh = tx.execute(insert_new(EFFECTS).values(row)).rowcount == 1
+            known = _load(tx, intent.effect_key)
+            if not fresh and known.state == "failed":
+                tx.execute(sa.update(EFFECTS).where(_is(known.effect_key)).values(row))
+                fresh, known = True, _load(tx, intent.effect_key)
+        if known.args_sha256 != intent.args_sha256:
+            raise _other_arguments(known)
+        return Claim(fresh, known)
+
+    def accept(self, lease: Lease, effect_key: str, operation_id: str) -> EffectRow:
+        """Record that the outside works on an effect, under an id of its own.
+
+        Raises:
+            LeaseLost: The caller no longer owns the run.
+            Conflict: The effect is neither intended nor unknown.
+            JournalError: There is no such effect.
+        """
+        return self._move(lease, effect_key, "accepted", {"operation_id": operation_id})
+
+    def settle(
+        self, lease: Lease, effect_key: str, state: EffectState, **said: Unpack[Settlement]
+    ) -> EffectRow:
+        """Record how an effect ended: `done`, `failed`, `unknown`, or `compensated` after done.
+
+        An effect of another run (a global key) can be settled too, unless that run is at work.
+
+        Raises:
+            LeaseLost: The caller no longer owns its run.
+            Conflict: The effect is in a state that this one cannot follow.
+            RunBusy: The effect belongs to another run whose owner is at work.
+            JournalError: There is no such effect.
+        """
+        return self._move(lease, effect_key, state, said)
+
+    def get(self, effect_key: str) -> EffectRow | None:
+        """Return an effect, or None if it was never intended."""
+        with self._store.read() as tx:
+            row = tx.execute(sa.select(EFFECTS).where(_is(effect_key))).first()
+        return None if row is None else _effect(row)
+
+    def list(
+        self, run_id: str | None = None, state: EffectState | None = None
+    ) -> tuple[EffectRow, ...]:
+        """Return effects, oldest first; all runs or states where none is named."""
+        query = sa.select(EFFECTS).order_by(EFFECTS.c.created_at, EFFECTS.c.effect_key)
+        if run_id is not None:
+            query = query.where(EFFECTS.c.run_id == run_id)
+        if state is not None:
+            query = query.where(EFFECTS.c.state == state)
+        with self._store.read() as tx:
+            return tuple(_effect(row) for row in tx.execute(query))
+
+    def _move(
+        self, lease: Lease, effect_key: str, state: EffectState, said: Settlement
+    ) -> EffectRow:
+        now = self._clock()
+        settled = None if state in _UNSETTLED else now
+        with self._store.write() as tx:
+            check(tx, lease)
+            row = _load(tx, effect_key)
+            if row.run_id != lease.run_id:
+                _other_run_rests(tx, row.run_id, now)
+            allowed = _FROM.get(state, ())
+            change = sa.update(EFFECTS).where(_is(effect_key), EFFECTS.c.state.in_(allowed))
+            if tx.execute(change.values(state=state, settled_at=settled, **said)).rowcount != 1:
+                raise _bad_move(row, state)
+            return _load(tx, effect_key)
+
+
+def _fresh(intent: Intent, epoch: int, now: datetime) -> dict[str, Any]:
+    row = {field.name: getattr(intent, field.name) for field in fields(Intent)}
+    empty = {"operation_id": None, "output": None, "settled_at": None}
+    unsaid = {"error_code": "", "business_state": "", "note": "", "by": ""}
+    return {**row, **empty, **unsaid, "state": "intended", "epoch": epoch, "created_at": now}
+
+
+def _is(effect_key: str) -> sa.ColumnElement[bool]:
+    return EFFECTS.c.effect_key == effect_key
+
+
+def _load(tx: sa.Connection, effect_key: str) -> EffectRow:
+    row = tx.execute(sa.select(EFFECTS).where(_is(effect_key)).with_for_update()).first()
+    if row is None:
+        what = f"effect {effect_key!r} is not in the ledger"
+        raise JournalError(what, hint="see `plangate effects list`")
+    return _effect(row)
+
+
+def _other_run_rests(tx: sa.Connection, run_id: str, now: datetime) -> None:
+    row = tx.execute(sa.select(RUNS).where(RUNS.c.run_id == run_id).with_for_update()).first()
+    if row is not None:
+        refuse_if_busy(row, now)
+
+
+def _other_arguments(known: EffectRow) -> Conflict:
+    return Conflict(
+        f"effect {known.business_key!r} is {known.state} with other arguments (step {known.step} "
+        f"of run {known.run_id})",
+        hint="two calls with one business identity must have the same arguments; mend the tool's "
+        "key template, or settle the recorded effect first",
+    )
+
+
+def _bad_move(row: EffectRow, state: EffectState) -> Conflict:
+    what = f"effect {row.business_key!r} is {row.state} and cannot become {state}"
+    return Conflict(what, hint="read the ledger's row again; somebody settled it before")
+
+
+def _effect(row: sa.Row[*tuple[Any, ...]]) -> EffectRow:
+    return EffectRow(**row._asdict())

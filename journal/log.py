@@ -1,0 +1,218 @@
+"""The event log: append-only, one stream a run, numbered 1, 2, 3, ... without gaps.
+
+An append says who writes (lease) and where it believes the stream ends (sequence number). Both are
+checked and the events written in one transaction, so a stale writer changes nothing.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import sqlalchemy as sa
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
+
+from plangate.journal.artifacts import insert_artifacts
+from plangate.journal.events import (
+    EVENT,
+    BudgetStopped,
+    DecisionTaken,
+    Entry,
+    Event,
+    QuestionAsked,
+    Ref,
+    RunEnded,
+    StepReleased,
+)
+from plangate.journal.lease import Lease, check
+from plangate.journal.schema import EVENTS, RUNS
+from plangate.plan.errors import Conflict, JournalError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from plangate.journal.clock import Clock
+    from plangate.journal.runs import Status
+    from plangate.journal.store import Store
+
+_NOTHING: Mapping[Ref, bytes] = MappingProxyType({})
+_STATUS: Mapping[type, Status] = MappingProxyType(
+    {
+        QuestionAsked: "waiting",
+        DecisionTaken: "running",
+        BudgetStopped: "stopped",
+        RunEnded: "ended",
+    }
+)
+_ADD = sa.insert(EVENTS)
+_ADVANCE = sa.update(RUNS).where(
+    RUNS.c.run_id == sa.bindparam("lease_run"),
+    RUNS.c.owner == sa.bindparam("lease_owner"),
+    RUNS.c.epoch == sa.bindparam("lease_epoch"),
+    RUNS.c.last_seq == sa.bindparam("expected_seq"),
+)
+_BEFORE_STEPS = RUNS.c.status.in_(["planning", "stopped"])
+_ON_RELEASE = sa.case((_BEFORE_STEPS, "running"), else_=RUNS.c.status)
+"""A released step starts a run, but does not end its waiting for a person."""
+
+
+class Written(NamedTuple):
+    """An event in the form in which it is stored."""
+
+    event: Event
+    at: datetime
+    body: str
+
+
+def write_down(event: Event, at: datetime) -> Written:
+    """Return an event ready for the log.
+
+    Raises:
+        JournalError: It holds text that is not Unicode.
+    """
+    try:
+        return Written(event, at, event.model_dump_json())
+    except PydanticSerializationError as exc:
+        what = f"an event {event.type!r} holds text that is not valid Unicode"
+        hint = "clean text from outside before it becomes part of an event"
+        raise JournalError(what, hint=hint) from exc
+
+
+class Log:
+    """The event streams of all runs of one journal."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def append(
+        self,
+        lease: Lease,
+        expected_seq: int,
+        events: Sequence[Event],
+        artifacts: Mapping[Ref, bytes] = _NOTHING,
+    ) -> int:
+        """Add events to a run, with the artifacts they refer to, and follow them in its row.
+
+        Args:
+            lease: The writer's hold on the run.
+            expected_seq: Number of the newest event that the writer knows; 0 for none.
+            events: In order.
+            artifacts: Canonical bytes by reference, from `ref_of`; stored already is fine.
+
+        Returns:
+            The number of the newest event now.
+
+        Raises:
+            LeaseLost: Another owner came.
+            Conflict: The stream does not end at `expected_seq`.
+            JournalError: The database refused; nothing was written.
+        """
+        now = self._clock()
+        written = [write_down(event, now) for event in events]
+        return self.append_written(lease, expected_seq, written, artifacts)
+
+    def append_written(
+        self,
+        lease: Lease,
+        expected_seq: int,
+        written: Sequence[Written],
+        artifacts: Mapping[Ref, bytes] = _NOTHING,
+    ) -> int:
+        """Do the same for events that were written down before, each with its own time."""
+        seq = expected_seq + len(written)
+        changes = _changes([each.event for each in written])
+        advance = _ADVANCE.values(last_seq=seq, updated_at=self._clock(), **changes)
+        rows = [
+            {
+                "run_id": lease.run_id,
+                "seq": number,
+                "at": each.at,
+                "epoch": lease.epoch,
+                "type": each.event.type,
+                "step": getattr(each.event, "step", None),
+                "body": each.body,
+            }
+            for number, each in enumerate(written, expected_seq + 1)
+        ]
+        with self._store.write() as tx:
+            if tx.execute(advance, _where(lease, expected_seq)).rowcount != 1:
+                raise _refused(tx, lease, expected_seq)
+            insert_artifacts(tx, dict(artifacts))
+            if rows:
+                tx.execute(_ADD, rows)
+        return seq
+
+    def read(self, run_id: str, after: int = 0, limit: int | None = None) -> list[Entry]:
+        """Return a run's events in order; none for a run that has none or does not exist.
+
+        Args:
+            run_id: Which run.
+            after: Only events with a larger number.
+            limit: At most so many.
+
+        Raises:
+            JournalError: A record cannot be read.
+        """
+        query = (
+            sa.select(EVENTS.c.seq, EVENTS.c.at, EVENTS.c.epoch, EVENTS.c.body)
+            .where(EVENTS.c.run_id == run_id, EVENTS.c.seq > after)
+            .order_by(EVENTS.c.seq)
+            .limit(limit)
+        )
+        with self._store.read() as tx:
+            return [_entry(run_id, row) for row in tx.execute(query)]
+
+
+def _changes(events: Sequence[Event]) -> dict[str, Any]:
+    """Return what events change in the run's row; the last one that says something wins."""
+    changes: dict[str, Any] = {}
+    for event in events:
+        status = _STATUS.get(type(event))
+        if status is not None:
+            changes["status"] = status
+        elif isinstance(event, StepReleased):
+            changes["status"] = _released(changes.get("status"))
+        if isinstance(event, RunEnded):
+            changes |= {"ending": event.ending, "verdict": event.verdict}
+    return changes
+
+
+def _released(before: Any) -> Any:
+    if before is None:
+        return _ON_RELEASE
+    return "running" if isinstance(before, str) and before == "stopped" else before
+
+
+def _where(lease: Lease, expected_seq: int) -> dict[str, object]:
+    return {
+        "lease_run": lease.run_id,
+        "lease_owner": lease.owner,
+        "lease_epoch": lease.epoch,
+        "expected_seq": expected_seq,
+    }
+
+
+def _refused(tx: sa.Connection, lease: Lease, expected_seq: int) -> JournalError:
+    """Find out why the run's row did not match."""
+    check(tx, lease)
+    last = tx.execute(sa.select(RUNS.c.last_seq).where(RUNS.c.run_id == lease.run_id)).scalar_one()
+    return Conflict(
+        f"run {lease.run_id!r} has {last} events, and the writer expected {expected_seq}",
+        hint="read the log again from where you stand, then decide anew",
+    )
+
+
+def _entry(run_id: str, row: sa.Row[*tuple[Any, ...]]) -> Entry:
+    try:
+        event = EVENT.validate_json(row.body, strict=True)
+    except ValidationError as exc:
+        what = f"event {row.seq} of run {run_id!r} cannot be read ({exc.error_count()} faults)"
+        hint = "it was written by another version or changed from outside; see `plangate doctor`"
+        raise JournalError(what, hint=hint) from exc
+    # The row was checked when it was written; building it unchecked halves the time of a resume.
+    return Entry.model_construct(
+        run_id=run_id, seq=row.seq, at=row.at, epoch=row.epoch, event=event
+    )

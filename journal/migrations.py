@@ -1,0 +1,92 @@
+"""How a database becomes today's schema: numbered functions, never edited once released.
+
+The text of a migration is frozen here and does not follow `plangate.journal.schema`; otherwise an
+old file and a new one would take different ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TypeAlias
+
+import sqlalchemy as sa
+
+from plangate.journal.schema import META
+from plangate.journal.store import Store, insert_new
+from plangate.plan.errors import JournalError
+
+Migration: TypeAlias = Callable[[sa.Connection], None]
+
+_FIRST = (
+    """CREATE TABLE runs (
+        run_id TEXT NOT NULL PRIMARY KEY, goal_id TEXT NOT NULL, goal TEXT NOT NULL,
+        thread_id TEXT NOT NULL, agent TEXT NOT NULL, principal TEXT NOT NULL,
+        status TEXT NOT NULL, ending TEXT, verdict TEXT, created_at TEXT NOT NULL,
+        updated_at TEXT NOT NULL, last_seq BIGINT NOT NULL, owner TEXT, epoch BIGINT NOT NULL,
+        lease_until TEXT)""",
+    "CREATE INDEX runs_by_thread ON runs (thread_id)",
+    """CREATE TABLE events (
+        run_id TEXT NOT NULL, seq BIGINT NOT NULL, at TEXT NOT NULL, epoch BIGINT NOT NULL,
+        type TEXT NOT NULL, step TEXT, body TEXT NOT NULL, PRIMARY KEY (run_id, seq))""",
+    """CREATE TABLE effects (
+        effect_key TEXT NOT NULL PRIMARY KEY, business_key TEXT NOT NULL, run_id TEXT NOT NULL,
+        goal_id TEXT NOT NULL, step TEXT NOT NULL, plan_version BIGINT NOT NULL,
+        attempt_id TEXT NOT NULL, tool TEXT NOT NULL, tool_version TEXT NOT NULL,
+        args_sha256 TEXT NOT NULL, approval TEXT, state TEXT NOT NULL, epoch BIGINT NOT NULL,
+        operation_id TEXT, output TEXT, error_code TEXT NOT NULL, business_state TEXT NOT NULL,
+        created_at TEXT NOT NULL, settled_at TEXT, note TEXT NOT NULL, "by" TEXT NOT NULL)""",
+    "CREATE INDEX effects_by_run ON effects (run_id)",
+    """CREATE TABLE decisions (
+        question_id TEXT NOT NULL PRIMARY KEY, run_id TEXT NOT NULL, decision TEXT NOT NULL,
+        "by" TEXT NOT NULL, at TEXT NOT NULL, answer TEXT NOT NULL, comment TEXT NOT NULL,
+        content_hash TEXT NOT NULL, steps TEXT NOT NULL, expires_at TEXT)""",
+    "CREATE INDEX decisions_by_run ON decisions (run_id)",
+    "CREATE TABLE artifacts (ref TEXT NOT NULL PRIMARY KEY, body TEXT NOT NULL)",
+)
+
+
+def _first_tables(tx: sa.Connection) -> None:
+    for statement in _FIRST:
+        tx.exec_driver_sql(statement)
+
+
+MIGRATIONS: Mapping[int, Migration] = MappingProxyType({1: _first_tables})
+"""By the version each one leads to: 1, 2, 3, ... without gaps."""
+
+_VERSION = sa.select(META.c.value).where(META.c.key == "schema_version")
+
+
+def migrate(store: Store, migrations: Mapping[int, Migration] = MIGRATIONS) -> None:
+    """Bring the database to the newest schema, or leave it as it is.
+
+    Safe for many processes at once: the versions are read again under the write lock, and a
+    migration and its version number are one transaction. An up-to-date file is only read.
+
+    Raises:
+        JournalError: The file was written by a newer version, or is not a journal.
+    """
+    newest = max(migrations)
+    with store.read() as tx:
+        if sa.inspect(tx).has_table("meta") and _version(tx, newest) == newest:
+            return
+    with store.write() as tx:
+        tx.exec_driver_sql(
+            "CREATE TABLE IF NOT EXISTS meta (key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL)"
+        )
+        tx.execute(insert_new(META).values(key="schema_version", value="0"))
+        for version in range(_version(tx, newest) + 1, newest + 1):
+            migrations[version](tx)
+        tx.execute(sa.update(META).where(META.c.key == "schema_version").values(value=str(newest)))
+
+
+def _version(tx: sa.Connection, newest: int) -> int:
+    """Return the version of the file; 0 where none is noted."""
+    said = tx.execute(_VERSION).scalar() or "0"
+    if not said.isdecimal():
+        what = f"the journal's schema version {said[:20]!r} is not a number"
+        raise JournalError(what, hint="point the journal at a file of its own")
+    if int(said) > newest:
+        what = f"the journal has schema version {said}, and this plangate knows {newest}"
+        raise JournalError(what, hint="upgrade plangate, or open another journal with this one")
+    return int(said)

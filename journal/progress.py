@@ -1,0 +1,37 @@
+"""Where one step and one attempt are: the small values that a run's view is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from plangate.journal.events import AttemptEnded, AttemptStarted, Ref
+    from plangate.plan.outcome import Outcome, StepStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepView:
+    """Where a step of the current plan version is."""
+
+    step: str
+    status: StepStatus = "pending"
+    output: Ref | None = None
+    outcome: Outcome | None = None
+    """None while the step has not ended."""
+
+    error_code: str = ""
+    why: str = ""
+    attempts: tuple[str, ...] = ()
+    """Ids, oldest first; for a carried step those of the version it ran in."""
+
+    plan_version: int
+    """Version in which it got where it is; lower than the current one if it was carried."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptView:
+    """One try of a step, of any plan version."""
+
+    started: AttemptStarted
+    ended: AttemptEnded | None = None

@@ -1,0 +1,170 @@
+"""One owner's hold on a run: what nodes and engine read, and the only way they write.
+
+An event is queued and applied to the view in one step, so the view is ahead of the disk by what
+`flush` waits for, never behind it and never in another order.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Self
+
+from plangate.journal.artifacts import ref_of
+from plangate.journal.events import Event, Ref, RunResumed
+from plangate.journal.view import RunView, fold
+from plangate.journal.writer import Writer
+from plangate.plan.value.frozen import load_json
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from pydantic import JsonValue
+
+    from plangate.journal.journal import Journal
+    from plangate.journal.runs import Lease, Run
+
+_KEPT_BYTES = 32 * 1024 * 1024
+
+
+class Session:
+    """A run that is held: its row, its view, and its writer. Made by `Session.open`."""
+
+    def __init__(
+        self, journal: Journal, run: Run, lease: Lease, view: RunView, ttl_s: float
+    ) -> None:
+        self.journal = journal
+        self.run = run
+        """The run's row as it was when the session began."""
+
+        self.lease = lease
+        self.view = view
+        self._writer = Writer(journal, lease, view.seq, ttl_s=ttl_s)
+        self._recent = _Recent(_KEPT_BYTES)
+        # Sync tools report from their own threads; view and queue must have one order.
+        self._one_at_a_time = threading.Lock()
+        self._closed = False
+
+    @classmethod
+    def open(cls, journal: Journal, run_id: str, owner: str, ttl_s: float) -> Session:
+        """Take a run and bring its view up to date.
+
+        Args:
+            journal: Where the run is recorded.
+            run_id: Which run.
+            owner: From `owner_name()`, one a session.
+            ttl_s: Seconds until others may take over after this process stops answering.
+
+        Raises:
+            ConfigError: No such run.
+            RunBusy: Another owner is at work on it.
+            JournalError: The log cannot be read.
+        """
+        lease = journal.runs.acquire(run_id, owner, ttl_s)
+        try:
+            view = fold(journal.log.read(run_id))
+            view.run_id = run_id
+            session = cls(journal, journal.runs.get(run_id), lease, view, ttl_s)
+        except BaseException:
+            journal.runs.release(lease)
+            raise
+        if view.seq:
+            session.emit(RunResumed(owner=owner))
+        return session
+
+    def emit(self, event: Event) -> None:
+        """Record an event and apply it to the view; does not wait for the disk.
+
+        Raises:
+            LeaseLost: Another owner came; the view is not changed.
+            JournalError: The writer failed before, or the session is closed.
+        """
+        with self._one_at_a_time:
+            self._writer.emit(event)
+            self.view.apply(event)
+
+    def put(self, value: object) -> Ref:
+        """Store a value, at the latest with the next event, and return its reference.
+
+        Raises:
+            JournalError: As `emit`, or the value cannot be stored as JSON.
+        """
+        sealed = ref_of(value)
+        with self._one_at_a_time:
+            if not self._recent.has(sealed.ref):
+                self._writer.put_sealed(sealed)
+                self._recent.keep(sealed.ref, sealed.body)
+        return sealed.ref
+
+    def load(self, ref: Ref) -> JsonValue:
+        """Return the value behind a reference, as fresh plain data.
+
+        Raises:
+            JournalError: It is not there, or is not what the reference says.
+        """
+        with self._one_at_a_time:
+            body = self._recent.body(ref)
+        if body is not None:
+            return load_json(body)
+        if not self._closed:
+            self._writer.flush()  # it may be queued and no longer among the recent ones
+        return self.journal.artifacts.get(ref)
+
+    def flush(self) -> None:
+        """Wait until all that was recorded is on the disk.
+
+        Raises:
+            LeaseLost: Another owner came.
+            JournalError: The writer's first failure.
+        """
+        self._writer.flush()
+
+    async def aflush(self) -> None:
+        """Do the same without blocking the event loop."""
+        await self._writer.aflush()
+
+    def close(self) -> None:
+        """Write what is queued, stop the writer and let go of the run; the second call does nothing.
+
+        Raises:
+            JournalError: Something that was emitted could not be written.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self._writer.close()
+        finally:
+            self.journal.runs.release(self.lease)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class _Recent:
+    """The bodies of the newest artifacts, up to a number of bytes."""
+
+    def __init__(self, capacity_bytes: int) -> None:
+        self._capacity = capacity_bytes
+        self._size = 0
+        self._bodies: OrderedDict[Ref, bytes] = OrderedDict()
+
+    def has(self, ref: Ref) -> bool:
+        return ref in self._bodies
+
+    def body(self, ref: Ref) -> bytes | None:
+        return self._bodies.get(ref)
+
+    def keep(self, ref: Ref, body: bytes) -> None:
+        self._bodies[ref] = body
+        self._size += len(body)
+        while self._size > self._capacity and len(self._bodies) > 1:
+            self._size -= len(self._bodies.popitem(last=False)[1])

@@ -1,0 +1,141 @@
+"""What a run looks like now: a fold over its events, and nothing else.
+
+Applying one event is cheap and never fails, in whatever order events come: the log is the truth,
+and a view that crashed on it could not show what went wrong. `plangate.journal.changes` holds what
+each event changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from plangate.journal.changes import change
+from plangate.journal.progress import AttemptView, StepView
+from plangate.plan.errors import JournalError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from plangate.journal.events import (
+        BudgetStopped,
+        DecisionTaken,
+        Entry,
+        Event,
+        GoalVerified,
+        PlanCriticized,
+        PlanProposed,
+        PlanValidated,
+        QuestionAsked,
+        Ref,
+        Reflected,
+        RunEnded,
+        TriggerFired,
+    )
+    from plangate.plan.verdict import Verdict
+
+__all__ = ["AttemptView", "RunView", "StepView", "fold"]
+
+
+@dataclass(slots=True, kw_only=True)
+class RunView:
+    """A run, folded. Read it; only `apply` may change it."""
+
+    run_id: str = ""
+    goal_id: str = ""
+    goal: str = ""
+    principal: str = ""
+    inputs: Ref = ""
+    seq: int = 0
+    """Events applied so far, which is the number of the newest one."""
+
+    version: int = 0
+    """The current plan version; 0 before the first."""
+
+    plans: dict[int, PlanProposed] = field(default_factory=dict)
+    validated: dict[int, PlanValidated] = field(default_factory=dict)
+    criticized: dict[int, PlanCriticized] = field(default_factory=dict)
+    questions: dict[str, QuestionAsked] = field(default_factory=dict)
+    """All that were asked, by id."""
+
+    decisions: dict[str, DecisionTaken] = field(default_factory=dict)
+    """By question; the first one counts."""
+
+    pending: dict[tuple[str, str | None], QuestionAsked] = field(default_factory=dict)
+    """Questions that wait, by kind and step: asked again, a question takes the place of the old."""
+
+    approved: dict[str, DecisionTaken] = field(default_factory=dict)
+    """By content hash of the plan; expiry is for the reader to judge."""
+
+    rejected: set[str] = field(default_factory=set)
+    """Content hashes that a person rejected: final for that content."""
+
+    steps: dict[str, StepView] = field(default_factory=dict)
+    """Of the current plan version; a step that was never released is not in it."""
+
+    attempts: dict[str, AttemptView] = field(default_factory=dict)
+    """By attempt id, of all plan versions."""
+
+    verdicts: dict[str, list[Verdict]] = field(default_factory=dict)
+    """By step of the current version: of its newest judged attempt, the newest of each check."""
+
+    judged: dict[str, str] = field(default_factory=dict)
+    """By step, the attempt that `verdicts` is about."""
+
+    triggers: list[TriggerFired] = field(default_factory=list)
+    reflections: list[Reflected] = field(default_factory=list)
+    spent_usd: Decimal | None = Decimal(0)
+    """None from the first unknown price on: an unknown part makes an unknown sum."""
+
+    tokens: int = 0
+    """Input and output tokens of all model calls (providers count cached and reasoning tokens
+    inside these)."""
+
+    model_calls: int = 0
+    """Calls that were made, usable or not."""
+
+    tool_calls: int = 0
+    """Attempts of tool steps; one whose result came from the ledger counts too."""
+
+    replans: int = 0
+    """Plan versions written by the replanner."""
+
+    stopped: BudgetStopped | None = None
+    """The limit that stopped the run; None again once it was resumed."""
+
+    goal_verified: GoalVerified | None = None
+    """The newest, of the current plan version."""
+
+    ended: RunEnded | None = None
+
+    def apply(self, event: Event) -> None:
+        """Take the next event in."""
+        self.seq += 1
+        change(event, self)
+
+    @property
+    def pending_questions(self) -> tuple[QuestionAsked, ...]:
+        """Questions that wait for an answer, oldest first.
+
+        Not in it: a question that was asked again under a new id, and one about a plan version that
+        is not current any more.
+        """
+        return tuple(self.pending.values())
+
+
+def fold(entries: Iterable[Entry]) -> RunView:
+    """Return the view after all events of one run, from the first on.
+
+    Raises:
+        JournalError: The entries have a gap, or are of more than one run.
+    """
+    view = RunView()
+    for entry in entries:
+        view.run_id = view.run_id or entry.run_id
+        if (entry.run_id, entry.seq) != (view.run_id, view.seq + 1):
+            what = f"event {entry.seq} of run {entry.run_id!r} follows event {view.seq}"
+            hint = "a log has no gaps; the file was changed from outside"
+            raise JournalError(f"{what} of run {view.run_id!r}", hint=hint)
+        view.apply(entry.event)
+    return view

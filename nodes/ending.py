@@ -1,0 +1,59 @@
+"""How a run ended, read off its log. Pure. Nothing defaults to success."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from plangate.journal.view import RunView
+from plangate.plan.outcome import Says
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """Three facts that are never mixed: that it ended, how, and what is verified."""
+
+    ending: Literal["completed", "declined", "rejected", "aborted", "failed", "cancelled", "stopped"]
+    """`stopped` is no end: the run can be resumed."""
+
+    verdict: Says
+    why: str = ""
+
+
+def ending_of(view: RunView) -> Ending:
+    """Judge the state in which nothing more will be done."""
+    checked = view.validated.get(view.version)
+    if checked is None or not checked.valid:
+        return Ending("failed", "fail", _issues(view))
+    if checked.content_hash in view.rejected:
+        return Ending("rejected", "fail", _rejection(view))
+    if view.stopped is not None:
+        return Ending("stopped", "unknown", f"{view.stopped.limit}: {view.stopped.spent}")
+    if view.goal is not None and view.goal.says == "pass":
+        return Ending("completed", "pass")
+    fired = view.triggers[-1] if view.triggers else None
+    if fired is None:
+        return Ending("failed", "unknown", "it ended without a verdict")
+    if fired.kind == "drained":
+        return Ending("stopped", "unknown", "asked to stop")
+    if fired.kind == "declined":
+        return Ending("declined", "fail", f"{fired.code}: {fired.says}")
+    unsure = fired.kind in ("effect_unknown", "verdict_unknown", "goal_unknown")
+    verdict: Says = "unknown" if unsure else "fail"
+    ending: Literal["aborted", "failed"] = "aborted" if fired.kind == "abort" else "failed"
+    return Ending(ending, verdict, f"{fired.kind} {fired.code}: {fired.says}".strip())
+
+
+def _issues(view: RunView) -> str:
+    checked = view.validated.get(view.version)
+    if checked is None:
+        return "no plan was made"
+    errors = [each for each in checked.issues if each.severity == "error"]
+    return "; ".join(f"{each.code} {each.step or 'plan'}: {each.says}" for each in errors[:5])
+
+
+def _rejection(view: RunView) -> str:
+    for decision in reversed(view.decisions.values()):
+        if decision.decision == "reject":
+            return f"rejected by {decision.by}" + (f": {decision.comment}" if decision.comment else "")
+    return "rejected"

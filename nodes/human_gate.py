@@ -1,0 +1,137 @@
+"""The gate: where a person is asked. The journal is the truth; the interrupt is only the bell.
+
+It looks for a recorded decision first and rings only if there is none, so an answer given through
+the CLI, another process or before a crash counts all the same. An answer that does not count is
+recorded, and the gate asks again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from langgraph.types import interrupt
+
+from plangate.graph.payload import Answer, read_answer
+from plangate.graph.state import State
+from plangate.journal.decisions import Decision
+from plangate.journal.events import AnswerRefused, DecisionTaken, QuestionAsked
+from plangate.journal.session import Session
+from plangate.nodes.decide import Refused, decide
+from plangate.nodes.kit import Kit
+from plangate.nodes.question import asked, carried, next_question
+from plangate.plan.value.plan import Plan
+
+
+async def human_gate(_: State, session: Session, kit: Kit) -> dict[str, Any]:
+    """Ask what must be asked; without a question the run goes on."""
+    plan = kit.plan(session)
+    pending = session.view.pending_questions
+    if pending:
+        return await _answered(session, kit, pending[0])
+    if (decision := carried(session, kit, plan)) is not None:
+        session.emit(decision)
+    question_id = f"{session.run.run_id}-q{len(session.view.questions) + 1}"
+    ask = next_question(session, kit, plan, question_id)
+    if ask is None:
+        return {"go": "executor", "waiting": []}
+    session.emit(asked(session, kit, plan, ask, question_id))
+    await session.aflush()
+    return {"go": "human_gate", "waiting": [question_id]}
+
+
+async def _answered(session: Session, kit: Kit, question: QuestionAsked) -> dict[str, Any]:
+    stored = await asyncio.to_thread(session.journal.decisions.get, question.question_id)
+    if stored is None and question.expires_at is not None and kit.now() >= question.expires_at:
+        stored = await asyncio.to_thread(_expire, session, kit, question)
+    if stored is None:
+        await session.aflush()
+        answer = read_answer(interrupt(session.load(question.payload)))
+        got: Decision | Refused = Refused(answer) if isinstance(answer, str) else (
+            await asyncio.to_thread(_decide, session, kit, question, answer)
+        )
+        if isinstance(got, Refused):
+            session.emit(AnswerRefused(question_id=question.question_id, why=got.why))
+            return {"go": "human_gate", "waiting": [question.question_id]}
+        stored = got
+    return await _follow(session, kit, question, stored)
+
+
+def _decide(session: Session, kit: Kit, question: QuestionAsked, answer: Answer) -> Decision | Refused:
+    return decide(
+        session.journal,
+        session.run.run_id,
+        question,
+        answer,
+        now=kit.now(),
+        ttl_s=kit.policy.approval_ttl_s,
+    )
+
+
+def _expire(session: Session, kit: Kit, question: QuestionAsked) -> Decision:
+    """Nobody answered in time: recorded like any decision, so that a late answer finds it."""
+    gone = Decision(
+        question_id=question.question_id,
+        run_id=session.run.run_id,
+        decision="expired",
+        by="clock",
+        at=kit.now(),
+        answer={},
+        comment="",
+        content_hash=question.content_hash,
+        steps=(),
+        expires_at=None,
+    )
+    return session.journal.decisions.record(gone).decision
+
+
+async def _follow(
+    session: Session, kit: Kit, question: QuestionAsked, decision: Decision
+) -> dict[str, Any]:
+    session.emit(
+        DecisionTaken(
+            question_id=question.question_id,
+            decision=decision.decision,
+            by=decision.by,
+            answer=decision.answer,
+            comment=decision.comment,
+            content_hash=decision.content_hash,
+            steps=decision.steps,
+            expires_at=decision.expires_at,
+        )
+    )
+    if decision.decision == "settle":
+        await _settle_effect(session, question, decision)
+    go = _next(session, kit.plan(session), question, decision.decision)
+    return {"go": go, "waiting": []}
+
+
+def _next(session: Session, plan: Plan, question: QuestionAsked, decision: str) -> str:
+    if decision in ("reject", "stop"):
+        return "settle"
+    if decision == "changes":
+        return "planner"
+    if decision in ("expired", "approve"):
+        return "human_gate"  # ask again, or ask the next question
+    all_done = all(
+        each.id in session.view.steps and session.view.steps[each.id].status in ("done", "skipped")
+        for each in plan.steps
+    )
+    return "verifier" if decision == "retry" and all_done else "executor"
+
+
+async def _settle_effect(session: Session, question: QuestionAsked, decision: Decision) -> None:
+    """A person says what became of an effect; the ledger keeps who said so."""
+    state = "done" if decision.answer.get("state") == "done" else "failed"
+    output = decision.answer.get("output")
+    ref = session.put(output) if output is not None else None
+    await session.aflush()
+    ledger = session.journal.ledger
+    rows = await asyncio.to_thread(ledger.list, run_id=session.run.run_id)
+    for row in rows:
+        if row.step == question.step and row.state in ("intended", "accepted", "unknown"):
+            await asyncio.to_thread(
+                lambda key=row.effect_key: ledger.settle(
+                    session.lease, key, state, output=ref, business_state=f"by {decision.by}"
+                )
+            )

@@ -1,0 +1,70 @@
+"""The reflector: what went wrong and what could mend it. Known codes first, no model for those.
+
+It reads plan, error codes, verdicts and triggers; never the story that a model told. It does not
+reflect on denials, and never proposes a blind repeat of an effect.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plangate.graph.state import State
+from plangate.journal.events import Reflected, TriggerFired
+from plangate.journal.session import Session
+from plangate.nodes.kit import Kit
+from plangate.plan.repair import RepairRule, find
+from plangate.plan.value.plan import Plan
+
+_PERSON = frozenset({"effect_unknown", "verdict_unknown", "goal_unknown", "goal_fail"})
+"""Triggers for which the truth is not known; no patch of a plan can make it known."""
+
+
+async def reflector(_: State, session: Session, kit: Kit) -> dict[str, Any]:
+    """Judge the last trigger, and send it to the replanner, to a person, or to the end."""
+    plan = kit.plan(session)
+    fired = session.view.triggers[-1]
+    rule = _rule(kit, plan, fired)
+    session.emit(_reflection(session, fired, rule))
+    if rule is not None and not rule.needs_person and rule.scope == "local":
+        if session.view.replans < plan.budget.max_replans:
+            return {"go": "replanner"}
+        return {"go": "human_gate"}
+    if fired.kind == "tool_gone" or (rule is not None and rule.scope == "terminate"):
+        return {"go": "settle"}
+    return {"go": "human_gate"}
+
+
+def _rule(kit: Kit, plan: Plan, fired: TriggerFired) -> RepairRule | None:
+    if fired.kind in _PERSON or fired.step is None or fired.step not in plan.by_id:
+        return None
+    return find(kit.repairs, fired.code, plan.by_id[fired.step].tool or "")
+
+
+def _reflection(session: Session, fired: TriggerFired, rule: RepairRule | None) -> Reflected:
+    evidence = [f"error://{fired.code}"] if fired.code else []
+    evidence += [
+        f"obs://{each.started.attempt_id}"
+        for each in session.view.attempts.values()
+        if each.started.step == fired.step
+    ]
+    failed = (fired.step,) if fired.step else ()
+    if rule is None:
+        return Reflected(
+            failure_category=fired.kind,
+            failed_steps=failed,
+            evidence=tuple(evidence),
+            confidence=0.0,
+            needs_person=fired.kind != "tool_gone",
+            scope="terminate" if fired.kind == "tool_gone" else "local",
+        )
+    return Reflected(
+        failure_category=rule.category,
+        failed_steps=failed,
+        evidence=tuple(evidence),
+        hypotheses=rule.hypotheses,
+        confidence=rule.confidence,
+        repairs=(rule.code,),
+        lesson=rule.lesson,
+        needs_person=rule.needs_person,
+        scope=rule.scope,
+    )

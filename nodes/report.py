@@ -1,0 +1,178 @@
+"""The final report: built from journal and ledger, and its claims held against them once more.
+
+A report whose claims contradict the record is itself a failed check: a fluent story about things
+that never happened must not leave this process as a success.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from plangate.journal.ledger import EffectRow
+from plangate.journal.session import Session
+from plangate.journal.view import RunView
+from plangate.nodes.ending import Ending
+from plangate.plan.catalog import Catalog
+from plangate.plan.value.frozen import Json
+from plangate.plan.value.plan import Plan
+from plangate.plan.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A sentence of the report, and what the record says to it."""
+
+    says: str
+    holds: bool
+    record: str
+
+    def shown(self) -> dict[str, Json]:
+        """Return the claim as JSON."""
+        return {"says": self.says, "holds": self.holds, "record": self.record}
+
+
+def claims_of(
+    session: Session, plan: Plan, catalog: Catalog, effects: Sequence[EffectRow]
+) -> list[Claim]:
+    """Hold what the steps say they did against the ledger, both ways."""
+    view = session.view
+    rows = {row.step: row for row in effects}
+    claims: list[Claim] = []
+    for step in plan.steps:
+        spec = catalog.tools.get(step.tool or "")
+        seen = view.steps.get(step.id)
+        if spec is None or seen is None or not spec.effect.acts or seen.status != "done":
+            continue
+        key = _effect_key(view, step.id)
+        row = session.journal.ledger.get(key) if key else rows.get(step.id)
+        holds = row is not None and row.state == "done" and row.output == seen.output
+        record = "no effect in the ledger" if row is None else f"{row.state} {row.business_key}"
+        claims.append(Claim(f"{step.id} {step.tool} is done", holds, record))
+    for row in effects:
+        seen = view.steps.get(row.step)
+        if row.state == "done" and (seen is None or seen.status != "done"):
+            status = seen.status if seen else "not in this plan"
+            says = f"{row.tool} happened, although {row.step} is {status}"
+            claims.append(Claim(says, holds=True, record=f"done {row.business_key}"))
+    return claims
+
+
+def _effect_key(view: RunView, step: str) -> str | None:
+    keys = [
+        each.ended.effect_key
+        for each in view.attempts.values()
+        if each.started.step == step and each.ended is not None and each.ended.effect_key
+    ]
+    return keys[-1] if keys else None
+
+
+def report_of(
+    session: Session, plan: Plan | None, ending: Ending, claims: list[Claim], effects: Sequence[EffectRow]
+) -> dict[str, Json]:
+    """Gather everything that a reader of the run asks for, as JSON."""
+    view = session.view
+    run = session.run
+    return {
+        "run_id": run.run_id,
+        "goal_id": run.goal_id,
+        "goal": view.goal_text,
+        "agent": run.agent,
+        "principal": run.principal.principal,
+        "ending": ending.ending,
+        "verdict": ending.verdict,
+        "why": ending.why,
+        "plan_versions": list(view.plans),
+        "planner": view.plans[1].author.model_dump(mode="json") if view.plans else None,
+        "plan_diffs": _diffs(session),
+        "steps": _steps(view, plan),
+        "effects": [
+            {
+                "effect_key": row.effect_key,
+                "business_key": row.business_key,
+                "step": row.step,
+                "tool": row.tool,
+                "state": row.state,
+                "operation_id": row.operation_id,
+                "business_state": row.business_state,
+            }
+            for row in effects
+        ],
+        "verified": [_verdict(each) for each in view.goal.verdicts] if view.goal else [],
+        "reflections": [each.model_dump(mode="json") for each in view.reflections],
+        "decisions": [
+            {"question": key, "decision": each.decision, "by": each.by, "comment": each.comment}
+            for key, each in view.decisions.items()
+        ],
+        "claims": [claim.shown() for claim in claims],
+        "estimate": _estimate(view),
+        "actual": _actual(view),
+    }
+
+
+def _diffs(session: Session) -> list[Json]:
+    return [
+        {"diff": session.load(each.diff), "trigger": each.trigger}  # type: ignore[dict-item]
+        for each in session.view.plans.values()
+        if each.diff is not None
+    ]
+
+
+def _steps(view: RunView, plan: Plan | None) -> list[Json]:
+    rows: list[Json] = []
+    for step in plan.steps if plan else ():
+        seen = view.steps.get(step.id)
+        tried = [each for each in view.attempts.values() if each.started.step == step.id]
+        shown = [ref for each in tried if each.ended is not None for ref in each.ended.observed]
+        rows.append(
+            {
+                "step": step.id,
+                "capability": step.capability,
+                "status": seen.status if seen else "pending",
+                "attempts": len(tried),
+                "seconds": round(sum(each.ended.latency_s for each in tried if each.ended), 4),
+                "evidence": list(dict.fromkeys(shown)),
+                "checks": [_verdict(each) for each in view.verdicts.get(step.id, ())],
+                "why": seen.why if seen else "",
+            }
+        )
+    return rows
+
+
+def _verdict(verdict: Verdict) -> dict[str, Json]:
+    return {
+        "check": verdict.check_id,
+        "says": verdict.says,
+        "level": verdict.level,
+        "claim": verdict.claim,
+        "evidence": [each.ref for each in verdict.evidence],
+        "why": verdict.why,
+    }
+
+
+def _estimate(view: RunView) -> dict[str, Json]:
+    checked = view.validated.get(view.version)
+    if checked is None:
+        return {}
+    priced = checked.estimate
+    return {
+        "seconds": {"p50": priced.seconds.p50, "p95": priced.seconds.p95},
+        "usd": {"p50": _usd(priced.usd_p50), "p95": _usd(priced.usd_p95)},
+        "tokens": {"p50": priced.tokens.p50, "p95": priced.tokens.p95},
+        "calls": priced.calls,
+    }
+
+
+def _actual(view: RunView) -> dict[str, Json]:
+    took = [each.ended.latency_s for each in view.attempts.values() if each.ended]
+    return {
+        "seconds": round(sum(took), 4),
+        "usd": _usd(view.spent_usd),
+        "tokens": view.tokens,
+        "calls": view.tool_calls + view.model_calls,
+    }
+
+
+def _usd(amount: Decimal | None) -> str:
+    return "unknown" if amount is None else str(amount)

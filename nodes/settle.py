@@ -1,0 +1,52 @@
+"""The last node: states how the run ended, from the record, and closes it or leaves it resumable."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+from plangate.graph.state import State
+from plangate.journal.events import RunEnded
+from plangate.journal.session import Session
+from plangate.nodes.ending import Ending, ending_of
+from plangate.nodes.kit import Kit
+from plangate.nodes.report import claims_of, report_of
+
+
+async def settle(_: State, session: Session, kit: Kit) -> dict[str, Any]:
+    """Write the report; a stop (budget, drain) ends this pass but not the run."""
+    await session.aflush()
+    run_id = session.run.run_id
+    effects = await asyncio.to_thread(session.journal.ledger.list, run_id=run_id)
+    plan = kit.plan(session) if session.view.version else None
+    ending = ending_of(session.view)
+    claims = []
+    if plan is not None:
+        catalog = kit.catalog(session)
+        claims = await asyncio.to_thread(claims_of, session, plan, catalog, effects)
+    if broken := [claim for claim in claims if not claim.holds]:
+        why = "; ".join(f"{claim.says}, but the record says: {claim.record}" for claim in broken)
+        ending = replace(ending, verdict="fail", ending="failed", why=f"report refuted: {why}")
+    report = report_of(session, plan, ending, claims, effects)
+    _close(session, ending, session.put(report))
+    await session.aflush()
+    return {
+        "ending": ending.ending,
+        "verdict": ending.verdict,
+        "report": _small(report),
+    }
+
+
+def _close(session: Session, ending: Ending, report: str) -> None:
+    if ending.ending == "stopped":
+        return
+    session.emit(
+        RunEnded(ending=ending.ending, verdict=ending.verdict, why=ending.why, report=report)
+    )
+
+
+def _small(report: dict[str, Any]) -> dict[str, Any]:
+    """What the caller of `invoke` sees; the whole report lies in the journal."""
+    keys = ("run_id", "ending", "verdict", "why", "plan_versions", "estimate", "actual")
+    return {key: report[key] for key in keys}

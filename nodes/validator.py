@@ -1,0 +1,60 @@
+"""The validator: every version passes the same layers, whoever wrote it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plangate.graph.state import State
+from plangate.journal.events import PlanValidated
+from plangate.journal.session import Session
+from plangate.journal.view import RunView
+from plangate.nodes.kit import Kit
+from plangate.plan.layers.run import validate
+from plangate.plan.tier import tier_of
+
+MOST_REPAIRS = 2
+"""Rounds in which a planner may answer the issues of its own draft."""
+
+
+async def validator(_: State, session: Session, kit: Kit) -> dict[str, Any]:
+    """Check the current version, price it, and compute its tier.
+
+    An invalid version goes back to its planner, at most `MOST_REPAIRS` times and never twice with
+    the same issues; then a template takes over, or the run ends with the issues.
+    """
+    plan = kit.plan(session)
+    priced = kit.estimate(session, plan)
+    facts = kit.facts(session, priced)
+    report = validate(plan, facts)
+    tiering = tier_of(plan, facts)
+    session.emit(
+        PlanValidated(
+            version=plan.version,
+            content_hash=plan.content_hash,
+            valid=report.valid,
+            issues=report.issues,
+            not_evaluated=report.not_evaluated,
+            catalog_hash=facts.catalog.content_hash,
+            policy_hash=kit.policy.content_hash,
+            tier=tiering.tier,
+            reasons=tiering.reasons,
+            confirm=tiering.confirm,
+            estimate=priced,
+        )
+    )
+    update = {"plan_version": plan.version, "plan_hash": plan.content_hash}
+    if report.valid:
+        return {**update, "go": "critic"}
+    return {**update, "go": _after_issues(session.view, kit, plan.author.kind)}
+
+
+def _after_issues(view: RunView, kit: Kit, author: str) -> str:
+    """A model may repair its draft; a template, a patch or a person's edit is not tried again."""
+    if author != "planner":
+        return "settle"
+    drafts = [n for n, each in view.plans.items() if each.author.kind == "planner"]
+    seen = [frozenset((i.code, i.step) for i in view.validated[n].issues) for n in drafts]
+    stuck = len(seen) > 1 and seen[-1] == seen[-2]
+    if not stuck and len(drafts) <= MOST_REPAIRS:
+        return "planner"
+    return "planner" if kit.templates else "settle"

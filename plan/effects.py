@@ -1,0 +1,158 @@
+"""Names of what a call does to the world, made from its business values and nothing else.
+
+An effect's identity never holds a step id, a plan version or an attempt, so that a replanned,
+renamed or re-delivered step is recognised as the effect that happened already.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
+
+from pydantic import ValidationError
+
+from plangate.plan.errors import ConfigError
+from plangate.plan.value.frozen import canonical, digest
+from plangate.plan.verdict import EvidenceRef
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from plangate.plan.catalog import ToolSpec
+    from plangate.plan.value.frozen import Json
+
+_HOLE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_-]+)*)\}")
+
+
+class EffectKey(NamedTuple):
+    """The identity of an effect."""
+
+    key: str
+    """SHA-256, 64 hex digits: what the ledger is unique over and the tool is handed."""
+
+    business: str
+    """The same for people: `refund:ORD-1:12900`."""
+
+
+class Claims(NamedTuple):
+    """Resource keys that a call touches."""
+
+    reads: frozenset[str]
+    writes: frozenset[str]
+
+
+def effect_key(spec: ToolSpec, args: Mapping[str, Json], goal_id: str) -> EffectKey:
+    """Return the identity of a call that acts.
+
+    Two tools with one key template are two ways to the same effect, and share its identity. A
+    template without a leading word (`{order_id}`) says nothing of the kind of effect; the tool's
+    name stands in for it.
+
+    Args:
+        spec: A contract with `key` and `scope`.
+        args: The resolved arguments.
+        goal_id: Where keys of scope `goal` are unique.
+
+    Raises:
+        ConfigError: The template names something that `args` does not hold, or there is none.
+    """
+    if spec.key is None or spec.scope is None:
+        raise ConfigError(
+            f"tool {spec.name!r} has no effect key", hint="Declare key= and scope= on the tool."
+        )
+    template = f"{spec.name}:{spec.key}" if spec.key.startswith("{") else spec.key
+    business = fill(template, args)
+    # The values stand apart in the hash: `a:{x}:{y}` must tell ("b:c", "d") from ("b", "c:d").
+    identity = {
+        "template": template,
+        "values": [_look_up(name, args) for name in _HOLE.findall(template)],
+        "goal": goal_id if spec.scope == "goal" else None,
+    }
+    return EffectKey(digest(identity), business)
+
+
+def fill(template: str, values: Mapping[str, Json]) -> str:
+    """Return `template` with each `{dotted.name}` replaced, once: values are not searched again.
+
+    Strings go in as they are, all else as canonical JSON.
+
+    Raises:
+        ConfigError: `values` has no such name, or the template holds a brace that is no name.
+    """
+    return _filled(template, values, _text)
+
+
+def claims_of(spec: ToolSpec, args: Mapping[str, Json]) -> Claims:
+    """Return the resources of a call, from the contract's `reads` and `writes` over `args`.
+
+    Unresolved references may stand in `args`: equal references then give equal keys, and nothing
+    follows from different ones.
+
+    Raises:
+        ConfigError: As `fill`.
+    """
+    return Claims(
+        frozenset(fill(each, args) for each in spec.reads),
+        frozenset(fill(each, args) for each in spec.writes),
+    )
+
+
+def evidence_of(
+    spec: ToolSpec, args: Mapping[str, Json], output: Mapping[str, Json]
+) -> tuple[EvidenceRef, ...]:
+    """Return what a result shows, each with the digest of the result.
+
+    A name is looked up in the result, then in the arguments. A template with a name that neither
+    holds, or that is null, or that makes no lawful reference, gives none: nothing was shown.
+    """
+    seen = digest(output)
+    values = {**args, **output}
+    found: list[EvidenceRef] = []
+    for template in spec.evidence:
+        try:
+            ref = _filled(template, values, _quoted)
+            found.append(EvidenceRef(ref=ref, sha256=seen))
+        except (ConfigError, ValidationError):
+            continue
+    return tuple(found)
+
+
+def _filled(template: str, values: Mapping[str, Json], text: Callable[[Json], str]) -> str:
+    literal = _HOLE.sub("", template)
+    if "{" in literal or "}" in literal:
+        raise ConfigError(
+            f"template {template!r} has a brace that encloses no name",
+            hint="Write {name} or {dotted.name}.",
+        )
+    return _HOLE.sub(lambda match: text(_look_up(match[1], values)), template)
+
+
+def _look_up(name: str, values: Mapping[str, Json]) -> Json:
+    here: Json = values
+    for part in name.split("."):
+        if isinstance(here, Mapping) and part in here:
+            here = here[part]
+        elif _is_position(part, here):
+            here = here[int(part)]  # type: ignore[index]
+        else:
+            raise ConfigError(
+                f"template name {name!r} is not there", hint="Use a name of the tool's schema."
+            )
+    return here
+
+
+def _is_position(part: str, here: Json) -> bool:
+    is_list = isinstance(here, Sequence) and not isinstance(here, str)
+    return is_list and part.isdecimal() and int(part) < len(here)  # type: ignore[arg-type]
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else canonical(value).decode()
+
+
+def _quoted(value: Json) -> str:
+    if value is None:
+        raise ConfigError("a null shows nothing", hint="Name a field that is always there.")
+    return quote(_text(value), safe="-._~:@,")

@@ -1,0 +1,266 @@
+"""What a plan may do, and what a new version may do that the old one could not.
+
+An approval grants an authority. A later version whose authority lies inside it may go on without
+asking; one that grows it goes back to the gate. Where it cannot be decided whether something has
+grown, it has: two rules are compared as text, never by what they imply. That the new tool of a
+replaced *read* is a fit one is not decided here; a policy says with `require` which reads nothing
+may replace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, TypeAlias
+
+from plangate.plan.flow.grant import Grant, contract, grant_of, origin, reaches
+from plangate.plan.flow.precedence import Precedence
+from plangate.plan.value.frozen import Args, Frozen, digest
+from plangate.plan.value.plan import Budget
+
+if TYPE_CHECKING:
+    from plangate.plan.catalog import Catalog
+    from plangate.plan.facts import Facts
+    from plangate.plan.value.plan import Plan
+    from plangate.plan.value.step import Check, Route, Step
+
+_NARROW = frozenset({"ask", "abort", "replan"})
+"""Route actions that do nothing further by themselves."""
+
+
+class Authority(Frozen):
+    """What a plan may do, and under which obligations."""
+
+    grants: tuple[Grant, ...]
+    """The steps that act or send something outside, in order of the plan."""
+
+    confirmations: tuple[str, ...]
+    """`step: capability` of the questions to people."""
+
+    checks: Args
+    """Level by check id, of steps and goal."""
+
+    obligations: tuple[str, ...]
+    """Ids of constraints, abort conditions and replan conditions."""
+
+    labels: tuple[str, ...]
+    """Confidentiality labels of what the plan reads."""
+
+    budget: Budget
+
+
+def authority_of(plan: Plan, facts: Facts) -> Authority:
+    """Return what a plan may do, by the contracts and not by what it declares."""
+    return _authority(plan, facts.catalog)
+
+
+def grown(old: Plan, new: Plan, catalog: Catalog | None) -> tuple[str, ...]:
+    """Return what the new version may do that the old one could not, in plain words.
+
+    Args:
+        old: The version that was approved.
+        new: The one that is to take its place.
+        catalog: The contracts; None: no tool is known, so the worst is assumed of each.
+
+    Returns:
+        Nothing if the new authority lies inside the old one.
+    """
+    if old.content_hash == new.content_hash:
+        return ()
+    pairs = _pairs(old, new, catalog)
+    found = (
+        *_effects(old, new, catalog, pairs),
+        *_steps(old, new, pairs),
+        *_checks(old, new),
+        *_obligations(old, new),
+        *Precedence(old, new, pairs).losses(),
+        *_labels(old, new, catalog),
+        *_limits(old.budget, new.budget),
+    )
+    return tuple(dict.fromkeys(found))
+
+
+def _authority(plan: Plan, catalog: Catalog | None) -> Authority:
+    conditions = (*plan.constraints, *plan.abort_conditions, *plan.replan_conditions)
+    return Authority(
+        grants=tuple(grant_of(s, plan, catalog) for s in plan.steps if reaches(s, catalog)),
+        confirmations=tuple(f"{s.id}: {s.capability}" for s in plan.steps if s.question),
+        checks={check.id: check.level for check, _ in _all_checks(plan).values()},
+        obligations=tuple(each.id for each in conditions),
+        labels=tuple(sorted(_labels_of(plan, catalog))),
+        budget=plan.budget,
+    )
+
+
+def _pairs(old: Plan, new: Plan, catalog: Catalog | None) -> dict[str, str]:
+    """Match the reaching steps of both versions: by id and tool, then by tool alone."""
+    left = {s.id: s.capability for s in old.steps if reaches(s, catalog)}
+    open_ = {s.id: s.capability for s in new.steps if reaches(s, catalog)}
+    pairs = {each: each for each, name in open_.items() if left.get(each) == name}
+    spare: dict[str, list[str]] = {}
+    for each, name in left.items():
+        if each not in pairs:
+            spare.setdefault(name, []).append(each)
+    for each, name in open_.items():
+        if each not in pairs and spare.get(name):
+            pairs[spare[name].pop(0)] = each
+    return pairs
+
+
+def _effects(
+    old: Plan, new: Plan, catalog: Catalog | None, pairs: Mapping[str, str]
+) -> Iterator[str]:
+    was = {now: before for before, now in pairs.items()}
+    for step in new.steps:
+        if not reaches(step, catalog):
+            continue
+        grant = grant_of(step, new, catalog)
+        if step.id not in was:
+            outside = " outside" if grant.external else ""
+            yield f"{step.id} is a new effect: {grant.tool} ({grant.effect}{outside})"
+        else:
+            yield from _wider(grant_of(old.by_id[was[step.id]], old, catalog), grant)
+
+
+def _wider(old: Grant, new: Grant) -> Iterator[str]:
+    for name in sorted(old.origins.keys() | new.origins.keys()):
+        before, after = old.limits.get(name), new.limits.get(name)
+        is_limit = isinstance(before, (int, float)) and isinstance(after, (int, float))
+        if is_limit and after > before:  # type: ignore[operator]
+            yield f"{new.step} {new.tool}: {name} is larger ({after}, was {before})"
+        elif not is_limit and old.origins.get(name) != new.origins.get(name):
+            yield f"{new.step} {new.tool}: {name} is another value, or comes from elsewhere"
+    for key in sorted(set(new.writes) - set(old.writes)):
+        yield f"{new.step} {new.tool}: writes {key} as well"
+
+
+def _steps(old: Plan, new: Plan, pairs: Mapping[str, str]) -> Iterator[str]:
+    same = {s.id: s.id for s in old.steps if _capability(new, s.id) == s.capability}
+    for was, now in {**same, **pairs}.items():
+        yield from _looser(old.by_id[was], new.by_id[now])
+        yield from _wider_retry(now, old.by_id[was].routes, new.by_id[now].routes)
+        yield from _question(old.by_id[was], new.by_id[now], old, new)
+    for step in old.steps:
+        if step.question is not None and step.id not in same:
+            yield f"the question {step.id} to {step.question.audience} is dropped"
+
+
+def _capability(plan: Plan, step_id: str) -> str | None:
+    step = plan.by_id.get(step_id)
+    return None if step is None else step.capability
+
+
+Guard: TypeAlias = tuple[str, bool]
+
+
+def _looser(old: Step, new: Step) -> Iterator[str]:
+    more_items = old.max_items is not None and (
+        new.max_items is None or new.max_items > old.max_items
+    )
+    guards: tuple[Guard, ...] = (
+        ("its condition `when` changed", old.when not in (None, new.when)),
+        ("a precondition is dropped", not set(old.preconditions) <= set(new.preconditions)),
+        ("its approval is dropped", old.approval == "always" != new.approval),
+        ("its join changed", old.join != new.join),
+        ("its compensation is dropped", old.compensation not in (None, new.compensation)),
+        ("its tool version changed", old.tool_version not in (None, new.tool_version)),
+        ("it runs over another list", old.for_each != new.for_each),
+        ("it may run more often", more_items),
+    )
+    yield from (f"{new.id}: {says}" for says, is_looser in guards if is_looser)
+
+
+def _wider_retry(step: str, old: tuple[Route, ...], new: tuple[Route, ...]) -> Iterator[str]:
+    for route in old:
+        if route not in new:
+            yield f"{step}: the route for {route.on} ({route.action}) is dropped or changed"
+    for route in new:
+        if route not in old and route.action not in _NARROW:
+            yield f"{step}: a new route for {route.on} ({route.action})"
+
+
+def _question(old: Step, new: Step, old_plan: Plan, new_plan: Plan) -> Iterator[str]:
+    if old.question is None or new.question is None:
+        return
+    shown = "details"
+    asked = old.question.model_dump(exclude={shown}), new.question.model_dump(exclude={shown})
+    before = origin(old.question.details, old, old_plan)  # type: ignore[arg-type]
+    after = origin(new.question.details, new, new_plan)  # type: ignore[arg-type]
+    if asked[0] != asked[1] or before != after:
+        yield f"{new.id}: the question to {new.question.audience} changed, or shows other values"
+
+
+def _all_checks(plan: Plan) -> dict[str, tuple[Check, Step | None]]:
+    found: dict[str, tuple[Check, Step | None]] = {}
+    for check in plan.success_criteria:
+        found.setdefault(check.id, (check, None))
+    for step in plan.steps:
+        for check in step.success:
+            found.setdefault(check.id, (check, step))
+    return found
+
+
+def _checks(old: Plan, new: Plan) -> Iterator[str]:
+    now = _all_checks(new)
+    for check, step in _all_checks(old).values():
+        place = "the goal" if step is None else step.id
+        if check.id not in now:
+            yield f"check {check.id} of {place} is dropped ({check.claim})"
+            continue
+        after, carrier = now[check.id]
+        if after.level < check.level:
+            yield f"check {check.id} of {place} is weaker ({after.level}, was {check.level})"
+        if _body(check) != _body(after) or not _is_heir(step, carrier, new):
+            yield f"check {check.id} of {place} is another check now"
+
+
+def _body(check: Check) -> str:
+    return digest(check.model_dump(mode="json", exclude={"level"}))
+
+
+def _is_heir(old: Step | None, new: Step | None, plan: Plan) -> bool:
+    """True if a check still looks at the same step, or at one that took its place when it left."""
+    if old is None or new is None:
+        return old is new
+    same = old.id == new.id and old.capability == new.capability
+    return same or (old.id not in plan.by_id and old.question is None)
+
+
+def _obligations(old: Plan, new: Plan) -> Iterator[str]:
+    kinds = (
+        ("constraint", old.constraints, new.constraints),
+        ("abort condition", old.abort_conditions, new.abort_conditions),
+        ("replan condition", old.replan_conditions, new.replan_conditions),
+    )
+    for name, before, after in kinds:
+        now = {each.id: each for each in after}
+        for each in before:
+            if each.id not in now:
+                yield f"{name} {each.id} is dropped"
+            elif now[each.id] != each:
+                yield f"{name} {each.id} is changed"
+    if old.goal != new.goal or old.task_type != new.task_type:
+        yield "the goal is another one"
+
+
+def _labels(old: Plan, new: Plan, catalog: Catalog | None) -> Iterator[str]:
+    for label in sorted(_labels_of(new, catalog) - _labels_of(old, catalog)):
+        yield f"data labelled {label} is read as well"
+
+
+def _labels_of(plan: Plan, catalog: Catalog | None) -> set[str]:
+    specs = (contract(step, catalog) for step in plan.steps)
+    return {label for spec in specs if spec for label in spec.labels.confidentiality}
+
+
+def _limits(old: Budget, new: Budget) -> Iterator[str]:
+    for name in ("max_usd", "max_tokens", "max_seconds", "max_model_calls", "max_tool_calls"):
+        yield from _more(name, getattr(old, name), getattr(new, name))
+    yield from _more("max_replans", old.max_replans, new.max_replans)
+    yield from _more("deadline", old.deadline, new.deadline)
+    if new.min_level < old.min_level:
+        yield f"budget: min_level is weaker ({new.min_level}, was {old.min_level})"
+
+
+def _more(name: str, old: object, new: object) -> Iterator[str]:
+    if old is not None and (new is None or new > old):  # type: ignore[operator]
+        yield f"budget: {name} is larger ({'no limit' if new is None else new}, was {old})"

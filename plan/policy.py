@@ -1,0 +1,232 @@
+"""The rules of an organisation, read from TOML. What no rule allows is denied.
+
+A rule names a whole tool or `*` for all, never a part of a name and never argument text. A `deny`
+that matches wins over every `allow`, wherever it stands, so adding a rule to the end of the file
+cannot be undone by one above it. A file with an unknown key, a bad value or a bad syntax is refused
+as a whole: half a policy is none.
+
+    schema = 1
+    constants = ["EUR"]              # literals that a planner may write without another source
+    approval_ttl_s = 3600
+
+    [[allow]]
+    tool = "*"
+    effects = ["none", "read"]
+
+    [[allow]]
+    tool = "create_refund"
+    roles = ["refund_agent"]
+
+    [[deny]]
+    tool = "delete_order"
+    reason = "orders are kept for ten years"
+
+    [[require]]
+    before = "create_refund"
+    ancestors = ["verify_eligibility", "human:customer"]
+    followed_by = ["verify_final_state"]
+    reason = "money moves only for a confirmed, eligible case"
+
+    [[threshold]]
+    tool = "create_refund"
+    arg = "amount_cents"
+    over = 10000
+    tier = "full"
+    reason = "over the automatic limit"
+
+    [tiers]
+    auto_usd = "0.50"
+    first_time = "selective"
+
+    [budget]
+    max_usd = "2.00"
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from decimal import Decimal
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+
+from pydantic import Field, ValidationError
+
+from plangate.plan.catalog import Effect, ToolSpec
+from plangate.plan.errors import ConfigError
+from plangate.plan.value.frozen import Frozen, canonical, digest, parse
+from plangate.plan.value.plan import Budget
+from plangate.plan.value.step import Line, Name
+
+if TYPE_CHECKING:
+    from plangate.plan.facts import Rights
+
+Tier: TypeAlias = Literal["auto", "selective", "full"]
+"""How much a person sees before a plan runs: nothing, the risky steps, all of it."""
+
+Tool: TypeAlias = Annotated[str, Field(pattern=r"^(\*|[A-Za-z][A-Za-z0-9_.-]{0,79})$")]
+Capability: TypeAlias = Annotated[str, Field(pattern=r"^(human:)?[A-Za-z][A-Za-z0-9_.-]{0,79}$")]
+"""A tool, or `human:<audience>` for a step that asks a person."""
+
+
+class ToolRule(Frozen):
+    """One `[[allow]]` or `[[deny]]`: lets principals use a tool, or takes it from them."""
+
+    tool: Tool
+    """A whole name, or `*` for all."""
+
+    roles: tuple[Name, ...] = ()
+    """The rule holds for a principal with any of these; empty: for everyone."""
+
+    effects: tuple[Effect, ...] = ()
+    """The rule holds for tools with one of these effects; empty: for all."""
+
+    reason: Line = ""
+
+    def matches(self, spec: ToolSpec, rights: Rights) -> bool:
+        """True if the rule speaks about this tool and this principal."""
+        return (
+            self.tool in ("*", spec.name)
+            and (not self.roles or not set(self.roles).isdisjoint(rights.roles))
+            and (not self.effects or spec.effect in self.effects)
+        )
+
+
+class Require(Frozen):
+    """What must stand around a step in every plan."""
+
+    before: Capability
+    """The protected capability."""
+
+    ancestors: tuple[Capability, ...] = ()
+    """Each must settle before it."""
+
+    followed_by: tuple[Capability, ...] = ()
+    """Each must come after it."""
+
+    reason: Line = ""
+
+
+class Threshold(Frozen):
+    """From which amount on a person must agree."""
+
+    tool: Name
+    arg: Annotated[str, Field(min_length=1, max_length=80)]
+    over: Annotated[int | float, Field(allow_inf_nan=False)]
+    """The largest value that needs nobody."""
+
+    tier: Literal["selective", "full"] = "selective"
+    reason: Line = ""
+
+
+class Tiers(Frozen):
+    """When a plan may run without a person."""
+
+    auto_usd: Decimal | None = Field(default=None, ge=0)
+    """The largest p95 cost that needs nobody; None: cost alone never asks."""
+
+    first_time: Tier = "selective"
+    """The least tier of a plan with effects whose type never succeeded before."""
+
+    full_external: int = Field(default=2, ge=1)
+    """From this many different external tools with effects on, the whole plan is reviewed."""
+
+
+class Policy(Frozen):
+    """The rules that every plan is held against."""
+
+    constants: tuple[str | int | float | bool, ...] = ()
+    """Literals that a planner may use without a source in inputs or outputs."""
+
+    approval_ttl_s: Annotated[int | float, Field(gt=0, allow_inf_nan=False)] = 3600
+    """How long an approval holds, in seconds."""
+
+    allows: tuple[ToolRule, ...] = ()
+    denies: tuple[ToolRule, ...] = ()
+    requires: tuple[Require, ...] = ()
+    thresholds: tuple[Threshold, ...] = ()
+    tiers: Tiers = Field(default_factory=Tiers)
+    budget: Budget | None = None
+    """Caps on what a plan may ask for; None: no caps."""
+
+    @classmethod
+    def from_toml(cls, text: str) -> Policy:
+        """Read a policy file.
+
+        Raises:
+            ConfigError: The text is not TOML, has an unknown key or a bad value; with the line.
+        """
+        try:
+            data = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as exc:
+            raise ConfigError(
+                f"policy is not TOML: {exc}", hint="Correct the syntax at that line."
+            ) from exc
+        if data.pop("schema", None) != 1:
+            raise ConfigError(
+                "policy has no `schema = 1`", hint="Write `schema = 1` as its first line."
+            )
+        if wrong := sorted(_KEYS.keys() & data.keys()):
+            raise ConfigError(
+                f"policy line {_line_of(text, wrong)}: unknown key {wrong[0]!r}",
+                hint=f"Write [[{_KEYS[wrong[0]]}]].",
+            )
+        return _read(cls, data, text)
+
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256 over the rules; an approval is bound to it."""
+        return digest(self.model_dump(mode="json"))
+
+    def permits(self, spec: ToolSpec, rights: Rights) -> str | None:
+        """Return None if the principal may use the tool, else the reason why not."""
+        for deny in self.denies:
+            if deny.matches(spec, rights):
+                return deny.reason or f"a rule denies {spec.name!r}"
+        if any(allow.matches(spec, rights) for allow in self.allows):
+            return None
+        roles = ", ".join(rights.roles) or "none"
+        return f"no rule allows {spec.name!r} ({spec.effect.value}) for roles: {roles}"
+
+
+_FIELDS = {"allow": "allows", "deny": "denies", "require": "requires", "threshold": "thresholds"}
+_KEYS = {field: key for key, field in _FIELDS.items()}
+_HINT = "Correct it; the docstring of plangate.plan.policy shows every key."
+
+
+def _read(kind: type[Policy], data: dict[str, object], text: str) -> Policy:
+    try:
+        policy = parse(kind, {_FIELDS.get(key, key): value for key, value in data.items()})
+        canonical(policy)  # refuses numbers that have no exact form
+    except ValidationError as exc:
+        raise ConfigError(f"policy {_first_fault(exc, text)}", hint=_HINT) from exc
+    except ValueError as exc:
+        raise ConfigError(f"policy: {exc}", hint="Use numbers below 2**53.") from exc
+    return policy
+
+
+def _first_fault(exc: ValidationError, text: str) -> str:
+    fault = exc.errors()[0]
+    where = [str(_KEYS.get(str(part), part)) for part in fault["loc"]]
+    says = "unknown key" if fault["type"] == "extra_forbidden" else fault["msg"]
+    more = f" (and {exc.error_count() - 1} more)" if exc.error_count() > 1 else ""
+    return f"line {_line_of(text, where)}: {'.'.join(where)}: {says}{more}"
+
+
+def _line_of(text: str, where: list[str]) -> int:
+    lines = text.splitlines()
+    start, keys = 0, where
+    headers = [at for at, line in enumerate(lines) if _is_header(line, where[0])]
+    if headers:
+        nth = int(where[1]) if len(where) > 1 and where[1].isdecimal() else 0
+        start, keys = headers[min(nth, len(headers) - 1)], where[1:]
+    for at in range(start, len(lines)):
+        if at > start and headers and lines[at].lstrip().startswith("["):
+            break
+        if any(re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=", lines[at]) for key in keys):
+            return at + 1
+    return start + 1
+
+
+def _is_header(line: str, name: str) -> bool:
+    return re.fullmatch(rf"\s*\[\[?\s*{re.escape(name)}\s*\]?\]\s*(#.*)?", line) is not None

@@ -1,0 +1,221 @@
+"""A plan with typed parameters, for tasks that recur. Filling one in is deterministic.
+
+The file is YAML. Steps, checks, conditions and constraints have the very fields of
+`plangate.plan.value`; a parameter is read as `${inputs.name}` in arguments and as `inputs.name` in
+rules, and is never pasted into a text except the goal's, which only people read. A template whose
+argument values are mostly parameters is refused: it fixes nothing.
+
+    template: refund                     # the id, and the plan's task_type
+    version: 3
+    summary: Refund one order after checking that it is eligible.
+    goal: Refund order {order_id}        # used where the caller gives no goal
+    parameters:
+      - {name: order_id, type: string, pattern: "^ORD-", max_length: 40}
+      - {name: limit_cents, type: integer, default: 10000, min: 1, max: 100000}
+      - {name: channel, type: string, default: chat, enum: [chat, mail]}
+    constraints:
+      - {id: one_payment, text: At most one refund per order, source: template}
+    assumptions:
+      - {id: paid, statement: The order was paid, source: user}
+    steps:
+      - id: S1
+        objective: Read the order
+        tool: query_order
+        args: {order_id: "${inputs.order_id}"}
+        success:
+          - {id: order_found, level: L1, claim: It exists, rule: "result.order.id != ''"}
+        routes:
+          - {on: order_not_found, action: abort}
+      - id: S2
+        objective: Find the policy that held when the order was made
+        tool: search_policy
+        args: {topic: refund, day: "${S1.order.day}", limit_cents: "${inputs.limit_cents}"}
+      - id: S3
+        objective: Ask the customer
+        kind: human
+        after: [S2]
+        question:
+          audience: customer
+          type: confirm
+          text: Shall we refund this order?
+          details: {order_id: "${S1.order.id}"}
+    success_criteria:
+      - {id: refunded, level: L1, claim: The order is refunded, rule: "steps.S3.output.yes"}
+    abort_conditions:
+      - {id: too_many, text: Three failures, rule: "run.failures >= 3"}
+    budget: {max_usd: "0.50", max_seconds: 120}
+
+A parameter's `type` is string, integer, number or boolean. One without `default` must be given;
+`default: null` makes it nullable. `min` and `max` bound numbers, `pattern` (anchored only where it
+says so) and `max_length` strings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field, JsonValue, ValidationError
+
+from plangate.plan.document import read_yaml
+from plangate.plan.effects import fill
+from plangate.plan.errors import ConfigError
+from plangate.plan.parameter import Parameter
+from plangate.plan.value.frozen import Frozen
+from plangate.plan.value.plan import (
+    Assumption,
+    Author,
+    Budget,
+    Condition,
+    Constraint,
+    Plan,
+    Text,
+)
+from plangate.plan.value.refs import refs_in
+from plangate.plan.value.step import Check, Line, Name, Step
+
+if TYPE_CHECKING:
+    from plangate.plan.value.frozen import Json
+
+
+class Template(Frozen):
+    """A plan but for its parameters."""
+
+    template: Name
+    version: int = Field(default=1, ge=1)
+    summary: Line = ""
+    goal: Text
+    parameters: tuple[Parameter, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
+    steps: Annotated[tuple[Step, ...], Field(min_length=1)]
+    success_criteria: tuple[Check, ...] = ()
+    abort_conditions: tuple[Condition, ...] = ()
+    replan_conditions: tuple[Condition, ...] = ()
+    budget: Budget = Field(default_factory=Budget)
+
+    @classmethod
+    def from_yaml(cls, text: str) -> Template:
+        """Read a template.
+
+        Raises:
+            ConfigError: The file does not fit, a hole has no parameter, or holes are most of it.
+        """
+        template = read_yaml(cls, text, "template")
+        for says, hint in _faults(template):
+            raise ConfigError(f"template {template.template!r} {says}", hint=hint)
+        return template
+
+    def fill(
+        self,
+        goal: str | None,
+        inputs: Mapping[str, Json],
+        goal_id: str,
+        *,
+        catalog_hash: str = "",
+        policy_hash: str = "",
+    ) -> Plan:
+        """Return the plan for given inputs.
+
+        Args:
+            goal: What the user asked for; None or empty: the template's own goal.
+            inputs: By parameter; nothing else is accepted.
+            goal_id: Identity of the goal.
+            catalog_hash: The contracts planned against.
+            policy_hash: The policy planned under.
+
+        Raises:
+            ConfigError: Names every input that is missing, unknown or ill-typed.
+        """
+        given = self._checked(inputs)
+        try:
+            return Plan(
+                goal_id=goal_id,
+                goal=goal or fill(self.goal, given),
+                task_type=self.template,
+                inputs=given,  # type: ignore[arg-type]
+                input_schema=self.input_schema,
+                **{name: getattr(self, name) for name in _CARRIED},
+                author=Author(kind="template", name=f"{self.template}@{self.version}"),
+                catalog_hash=catalog_hash,
+                policy_hash=policy_hash,
+            )
+        except ValidationError as exc:
+            fault = exc.errors()[0]
+            where = ".".join(str(part) for part in fault["loc"])
+            raise ConfigError(
+                f"template {self.template!r} makes no plan: {where}: {fault['msg']}",
+                hint="Give a goal and a goal id of the allowed length.",
+            ) from exc
+
+    @property
+    def input_schema(self) -> dict[str, JsonValue]:
+        """JSON Schema of the inputs of a filled plan: every parameter is there."""
+        return {
+            "type": "object",
+            "properties": {each.name: each.json_schema for each in self.parameters},
+            "required": [each.name for each in self.parameters],
+            "additionalProperties": False,
+        }
+
+    def _checked(self, inputs: Mapping[str, Json]) -> dict[str, Json]:
+        known = {each.name for each in self.parameters}
+        faults = [f"{name!r} is not a parameter" for name in inputs.keys() - known]
+        given: dict[str, Json] = {}
+        for each in self.parameters:
+            if each.name in inputs:
+                given[each.name] = inputs[each.name]
+                if fault := each.fault(inputs[each.name]):
+                    faults.append(f"{each.name!r} {fault}")
+            elif each.has_default:
+                given[each.name] = each.default
+            else:
+                faults.append(f"{each.name!r} is missing")
+        if faults:
+            takes = ", ".join(each.shown for each in self.parameters)
+            raise ConfigError(
+                f"inputs of template {self.template!r}: " + "; ".join(sorted(faults)),
+                hint=f"It takes {takes or 'no inputs'}.",
+            )
+        return given
+
+
+_CARRIED = (
+    "constraints",
+    "assumptions",
+    "steps",
+    "success_criteria",
+    "abort_conditions",
+    "replan_conditions",
+    "budget",
+)
+
+
+def _faults(template: Template) -> Iterator[tuple[str, str]]:
+    known = {each.name for each in template.parameters}
+    if len(known) < len(template.parameters):
+        yield "has two parameters of one name", "Give each parameter its own name."
+    read = [ref for ref in refs_in(template.model_dump(mode="json")) if ref.source == "user"]
+    if stray := sorted({".".join(ref.path) for ref in read if not set(ref.path[:1]) & known}):
+        yield (
+            f"reads inputs without a parameter: {', '.join(stray) or 'inputs'}",
+            "Declare each under `parameters:`, or correct the name.",
+        )
+    leaves = [leaf for step in template.steps for leaf in _leaves(step.args)]
+    holes = [ref for leaf in leaves for ref in refs_in(leaf) if ref.source == "user"]
+    if 2 * len(holes) > len(leaves):
+        yield (
+            f"has {len(holes)} parameters in {len(leaves)} argument values: it fixes too little",
+            "Read values from earlier steps, write constants, or let a planner plan it.",
+        )
+
+
+def _leaves(value: Json) -> Iterator[Json]:
+    if isinstance(value, Mapping):
+        for item in value.values():
+            yield from _leaves(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _leaves(item)
+    else:
+        yield value

@@ -1,0 +1,80 @@
+"""`create_plan_agent`: from a model, tools and a policy to a compiled LangGraph graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from plangate.agent import Agent, Connect
+from plangate.plan.facts import Rights
+from plangate.plan.value.plan import Budget
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.base import BaseCheckpointSaver
+    from langgraph.graph.state import CompiledStateGraph
+    from langgraph.store.base import BaseStore
+
+    from plangate.tools.tool import Tool
+
+
+def create_plan_agent(
+    model: Any = None,
+    tools: Sequence[Tool] = (),
+    *,
+    policy: str,
+    templates: Sequence[str] = (),
+    repairs: str = "",
+    connect: Connect | None = None,
+    world_url: str = "",
+    budget: Budget | None = None,
+    rights: Rights | None = None,
+    journal: str = "sqlite:///.plangate/journal.db",
+    checkpointer: BaseCheckpointSaver[str] | None = None,
+    store: BaseStore | None = None,
+    critic: Any = None,
+    prices: Mapping[str, Mapping[str, str]] | None = None,
+    name: str = "agent",
+) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """Build an agent that plans, checks, asks, runs, verifies and repairs.
+
+    The result is an ordinary compiled graph: `invoke`, `ainvoke`, `stream` and `astream` take
+    `{"goal": ..., "inputs": {...}}` and a config with a `thread_id`; an interrupt carries the plan
+    to approve, and `Command(resume={"decision": "approve", "by": "ann"})` answers it.
+
+    Args:
+        model: A LangChain chat model for the planner; None: plans come from `templates`.
+        tools: From `@plangate.tool`.
+        policy: TOML text; there is no default, and what no rule allows is denied.
+        templates: YAML texts of plans with typed parameters.
+        repairs: YAML text of known failures and their repairs.
+        connect: Opens what tools see as `ToolContext.world`, at the first call.
+        world_url: Argument of `connect`.
+        budget: Limits of a run, where a plan's own budget says nothing.
+        rights: Who acts where `context=` names nobody; None: principal `local`, no scopes.
+        journal: Database of what happened; sqlite:///path.
+        checkpointer: A LangGraph saver; None: one beside the journal.
+        store: LangGraph's long-term store.
+        critic: A chat model for the critic; None: left out, and the log says so.
+        prices: USD per million tokens by model, over the packaged table.
+        name: Of the graph, in traces and in the log.
+
+    Raises:
+        ConfigError: A policy, template, tool or URL is wrong; it says which and what to do.
+    """
+    from plangate.runtime import Options, Runtime
+
+    agent = Agent(
+        name=name,
+        tools=tuple(tools),
+        policy=policy,
+        templates=tuple(templates),
+        repairs=repairs,
+        connect=connect,
+        world_url=world_url,
+        budget=budget or Budget(),
+        rights=rights or Rights(principal="local"),
+    )
+    options = Options(
+        model=model, critic=critic, prices=prices, checkpointer=checkpointer, store=store
+    )
+    return Runtime(agent, journal, options).graph

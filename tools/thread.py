@@ -1,0 +1,59 @@
+"""Blocking tool bodies run off the event loop, each in a thread of its own.
+
+Not `asyncio.to_thread`: its pool holds a handful of threads, so a few hanging tools would starve
+all others, and the interpreter waits for them at exit. A daemon thread for each call has neither
+fault. A call that is cancelled or past its deadline goes on in its thread, since Python cannot stop
+it; its result is dropped, and what it did outside is for the ledger to find out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import threading
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+R = TypeVar("R")
+
+
+async def in_thread(function: Callable[[], R]) -> R:
+    """Call a blocking function without blocking the loop, in a copy of the current context."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[R] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(result: R | None, failure: BaseException | None) -> None:
+        if future.done():
+            return
+        if failure is None:
+            future.set_result(result)  # type: ignore[arg-type]
+        else:
+            future.set_exception(failure)
+
+    def work() -> None:
+        result: R | None = None
+        failure: BaseException | None = None
+        try:
+            result = context.run(function)
+        except BaseException as exc:  # noqa: BLE001 - it is raised again where it is awaited
+            failure = exc if _travels(exc) else _wrapped(exc)
+        with contextlib.suppress(RuntimeError):  # the loop is gone, and so is whoever waited
+            loop.call_soon_threadsafe(settle, result, failure)
+
+    threading.Thread(target=work, name="plangate-tool", daemon=True).start()
+    return await future
+
+
+def _travels(exc: BaseException) -> bool:
+    # A future refuses StopIteration, and SystemExit or CancelledError of a tool must not end ours.
+    return isinstance(exc, Exception) and not isinstance(exc, StopIteration)
+
+
+def _wrapped(exc: BaseException) -> RuntimeError:
+    wrapped = RuntimeError(f"a tool raised {type(exc).__name__}")
+    wrapped.__cause__ = exc
+    return wrapped
