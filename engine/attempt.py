@@ -100,7 +100,9 @@ def _charge(bench: Bench, tool: Tool, reservation: Reservation, acted: Acted) ->
 
 def _started(bench: Bench, step: Step, tool: Tool, ready: Ready, attempt_id: str) -> None:
     view = bench.session.view
-    read = [view.steps[need].attempt_id for need in sorted(step.data_needs) if need in view.steps]
+    read = [
+        view.steps[need].attempts[-1:] for need in sorted(step.data_needs) if need in view.steps
+    ]
     bench.session.emit(
         AttemptStarted(
             attempt_id=attempt_id,
@@ -109,7 +111,7 @@ def _started(bench: Bench, step: Step, tool: Tool, ready: Ready, attempt_id: str
             capability=f"{tool.spec.name}@{tool.spec.version}",
             args=bench.session.put(ready.args),
             args_sha256=ready.args_sha256,
-            inputs=tuple(f"obs://{each}" for each in read if each),
+            inputs=tuple(f"obs://{last}" for each in read for last in each),
         )
     )
     bench.report({"type": "attempt_started", "step": step.id, "attempt": attempt_id})

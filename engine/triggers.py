@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from plangate.engine.steps import Ended
 
@@ -51,19 +51,27 @@ def halt_of(ends: Sequence[Ended], left: Sequence[str]) -> Halt:
         ends: How the steps of this executor pass ended, `waiting` ones included.
         left: Steps that have not ended.
     """
-    for wanted in ("effect_unknown", "verdict_unknown", "tool_gone", "verdict_fail", "step_failed"):
-        for ended in ends:
-            if trigger_of(ended) == wanted:
-                return _halt("abort" if ended.action == "abort" else "trigger", wanted, ended)
-    for ended in ends:
-        if ended.outcome == "business_rejection" and ended.status == "failed":
-            return _halt("declined", "declined", ended)
-    for ended in ends:
-        if ended.status == "waiting":
-            return _halt("question" if ended.code == "question" else "approval", "person", ended)
+    for wanted in _URGENT:
+        if (ended := _first(ends, lambda each: trigger_of(each) == wanted)) is not None:
+            return _halt("abort" if ended.action == "abort" else "trigger", wanted, ended)
+    if (ended := _first(ends, _is_declined)) is not None:
+        return _halt("declined", "declined", ended)
+    if (ended := _first(ends, lambda each: each.status == "waiting")) is not None:
+        return _halt("question" if ended.code == "question" else "approval", "person", ended)
     if left:
         return Halt(reason="stranded", step=left[0], says=f"{len(left)} steps can never run")
     return Halt(reason="done")
+
+
+_URGENT = ("effect_unknown", "verdict_unknown", "tool_gone", "verdict_fail", "step_failed")
+
+
+def _is_declined(ended: Ended) -> bool:
+    return ended.status == "failed" and ended.outcome == "business_rejection"
+
+
+def _first(ends: Sequence[Ended], wanted: Callable[[Ended], bool]) -> Ended | None:
+    return next(filter(wanted, ends), None)
 
 
 def _halt(reason: Reason, kind: str, ended: Ended) -> Halt:

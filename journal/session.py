@@ -124,7 +124,7 @@ class Session:
         await self._writer.aflush()
 
     def close(self) -> None:
-        """Write what is queued, stop the writer and let go of the run; the second call does nothing.
+        """Write what is queued, stop the writer and let go of the run; a second call does nothing.
 
         Raises:
             JournalError: Something that was emitted could not be written.

@@ -158,14 +158,15 @@ def _enter_wal(cursor: sqlite3.Cursor) -> None:
 
 def _begin(connection: sa.Connection) -> None:
     writes = connection.get_execution_options().get("plangate_writes", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    # Below SQLAlchemy's own execution, which costs more than the statement.
+    connection.connection.cursor().execute("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
 @contextmanager
 def _translated(url: sa.URL) -> Iterator[None]:
     try:
         yield
-    except (sa.exc.DBAPIError, sa.exc.TimeoutError) as exc:
+    except (sa.exc.DBAPIError, sa.exc.TimeoutError, sqlite3.Error) as exc:
         cause: Any = getattr(exc, "orig", None) or exc
         said = str(cause)
         hint = next((hint for mark, hint in _HINTS if mark in said), _OTHERWISE)

@@ -13,7 +13,9 @@ from plangate.plan.outcome import Says
 class Ending:
     """Three facts that are never mixed: that it ended, how, and what is verified."""
 
-    ending: Literal["completed", "declined", "rejected", "aborted", "failed", "cancelled", "stopped"]
+    ending: Literal[
+        "completed", "declined", "rejected", "aborted", "failed", "cancelled", "stopped"
+    ]
     """`stopped` is no end: the run can be resumed."""
 
     verdict: Says
@@ -29,7 +31,7 @@ def ending_of(view: RunView) -> Ending:
         return Ending("rejected", "fail", _rejection(view))
     if view.stopped is not None:
         return Ending("stopped", "unknown", f"{view.stopped.limit}: {view.stopped.spent}")
-    if view.goal is not None and view.goal.says == "pass":
+    if view.goal_verified is not None and view.goal_verified.says == "pass":
         return Ending("completed", "pass")
     fired = view.triggers[-1] if view.triggers else None
     if fired is None:
@@ -55,5 +57,7 @@ def _issues(view: RunView) -> str:
 def _rejection(view: RunView) -> str:
     for decision in reversed(view.decisions.values()):
         if decision.decision == "reject":
-            return f"rejected by {decision.by}" + (f": {decision.comment}" if decision.comment else "")
+            return f"rejected by {decision.by}" + (
+                f": {decision.comment}" if decision.comment else ""
+            )
     return "rejected"

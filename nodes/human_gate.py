@@ -47,8 +47,10 @@ async def _answered(session: Session, kit: Kit, question: QuestionAsked) -> dict
     if stored is None:
         await session.aflush()
         answer = read_answer(interrupt(session.load(question.payload)))
-        got: Decision | Refused = Refused(answer) if isinstance(answer, str) else (
-            await asyncio.to_thread(_decide, session, kit, question, answer)
+        got: Decision | Refused = (
+            Refused(answer)
+            if isinstance(answer, str)
+            else (await asyncio.to_thread(_decide, session, kit, question, answer))
         )
         if isinstance(got, Refused):
             session.emit(AnswerRefused(question_id=question.question_id, why=got.why))
@@ -57,7 +59,9 @@ async def _answered(session: Session, kit: Kit, question: QuestionAsked) -> dict
     return await _follow(session, kit, question, stored)
 
 
-def _decide(session: Session, kit: Kit, question: QuestionAsked, answer: Answer) -> Decision | Refused:
+def _decide(
+    session: Session, kit: Kit, question: QuestionAsked, answer: Answer
+) -> Decision | Refused:
     return decide(
         session.journal,
         session.run.run_id,

@@ -74,8 +74,7 @@ def _resumes(session: Session) -> bool:
         return False
     checked = view.validated.get(view.version)
     asked_for_changes = any(
-        decision.decision == "changes"
-        and view.questions[key].plan_version == view.version
+        decision.decision == "changes" and view.questions[key].plan_version == view.version
         for key, decision in view.decisions.items()
         if key in view.questions
     )
@@ -84,9 +83,9 @@ def _resumes(session: Session) -> bool:
 
 def _rounds(session: Session) -> int:
     """Drafts that a model has written for this run, usable or not."""
-    return sum(
-        1 for each in session.view.plans.values() if each.author.kind == "planner"
-    ) + len(session.view.refused)
+    return sum(1 for each in session.view.plans.values() if each.author.kind == "planner") + len(
+        session.view.refused
+    )
 
 
 def _propose(session: Session, plan: Plan) -> None:
@@ -176,9 +175,7 @@ async def _draft(session: Session, kit: Kit) -> Plan | None:
     )
     if isinstance(compiled, Plan):
         return compiled
-    session.emit(
-        DraftRefused(draft=session.put(draft.model_dump(mode="json")), issues=compiled)
-    )
+    session.emit(DraftRefused(draft=session.put(draft.model_dump(mode="json")), issues=compiled))
     return None
 
 

@@ -43,7 +43,9 @@ def next_question(session: Session, kit: Kit, plan: Plan, question_id: str) -> A
     step = waiting_step(session, plan)
     if step is None or step.question is None:
         return None
-    return Ask("step", step.question.audience, step_payload(session, plan, step, question_id), step.id)
+    return Ask(
+        "step", step.question.audience, step_payload(session, plan, step, question_id), step.id
+    )
 
 
 def needs_approval(session: Session, plan: Plan) -> bool:

@@ -55,7 +55,5 @@ def _patched(session: Session, kit: Kit, plan: Plan, fired: TriggerFired) -> Pat
 
 
 def _give_up(session: Session, fired: TriggerFired, why: str) -> dict[str, Any]:
-    session.emit(
-        TriggerFired(kind="repair_failed", step=fired.step, code=fired.code, says=why)
-    )
+    session.emit(TriggerFired(kind="repair_failed", step=fired.step, code=fired.code, says=why))
     return {"go": "human_gate"}

@@ -69,7 +69,11 @@ def _effect_key(view: RunView, step: str) -> str | None:
 
 
 def report_of(
-    session: Session, plan: Plan | None, ending: Ending, claims: list[Claim], effects: Sequence[EffectRow]
+    session: Session,
+    plan: Plan | None,
+    ending: Ending,
+    claims: list[Claim],
+    effects: Sequence[EffectRow],
 ) -> dict[str, Json]:
     """Gather everything that a reader of the run asks for, as JSON."""
     view = session.view
@@ -77,7 +81,7 @@ def report_of(
     return {
         "run_id": run.run_id,
         "goal_id": run.goal_id,
-        "goal": view.goal_text,
+        "goal": view.goal,
         "agent": run.agent,
         "principal": run.principal.principal,
         "ending": ending.ending,
@@ -99,7 +103,9 @@ def report_of(
             }
             for row in effects
         ],
-        "verified": [_verdict(each) for each in view.goal.verdicts] if view.goal else [],
+        "verified": [_verdict(each) for each in view.goal_verified.verdicts]
+        if view.goal_verified
+        else [],
         "reflections": [each.model_dump(mode="json") for each in view.reflections],
         "decisions": [
             {"question": key, "decision": each.decision, "by": each.by, "comment": each.comment}

@@ -27,8 +27,6 @@ async def verifier(_: State, session: Session, kit: Kit) -> dict[str, Any]:
         return {"go": "settle", "verdict": says}
     for verdict in verdicts:
         if verdict.says == says:
-            session.emit(
-                TriggerFired(kind=f"goal_{says}", code=verdict.check_id, says=verdict.why)
-            )
+            session.emit(TriggerFired(kind=f"goal_{says}", code=verdict.check_id, says=verdict.why))
             break
     return {"go": "reflector", "verdict": says}

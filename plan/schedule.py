@@ -61,16 +61,29 @@ def ancestors(plan: Plan) -> Mapping[str, AncestorSet]:
 
     Steps that have no place in the order have no ancestors here.
     """
+    position = {step: at for at, step in enumerate(order(plan))}
+    return {
+        step: AncestorSet(found, position) for step, found in ancestor_bits(plan, position).items()
+    }
+
+
+def ancestor_bits(plan: Plan, position: Mapping[str, int]) -> dict[str, int]:
+    """Return, for each step, its ancestors as bits, so that two plans can be compared by `& ~`.
+
+    Args:
+        plan: The plan.
+        position: The bit of each step that matters; others are followed but leave no bit.
+    """
     needs = _needs(plan)
-    sequence = _sorted(needs)
-    position = {step: at for at, step in enumerate(sequence)}
     bits = dict.fromkeys(needs, 0)
-    for step in sequence:
+    for step in _sorted(needs):
         gathered = 0
         for need in needs[step]:
-            gathered |= bits[need] | 1 << position[need]
+            gathered |= bits[need]
+            if (at := position.get(need)) is not None:
+                gathered |= 1 << at
         bits[step] = gathered
-    return {step: AncestorSet(found, position) for step, found in bits.items()}
+    return bits
 
 
 def descendants_of(plan: Plan, ids: Iterable[str]) -> frozenset[str]:

@@ -1,0 +1,1 @@
+"""Refunds: check the case, ask the customer, pay once, prove it."""

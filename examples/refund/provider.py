@@ -95,21 +95,7 @@ class Provider:
                 return Accepted(operation=known, fresh=False)
             if not 0 < amount_cents <= _left_cents(connection, order_id, line):
                 raise Refused("amount_exceeds_payment", "more than was paid and not yet refunded")
-            taken = connection.scalar(select(func.count()).select_from(provider_operations)) or 0
-            operation_id = f"OP-{FIRST_OPERATION + taken}"
-            connection.execute(
-                insert(provider_operations).values(
-                    **asked,
-                    operation_id=operation_id,
-                    idempotency_key=key,
-                    state="accepted",
-                    failure_code="",
-                    created=datetime.now(UTC).isoformat(),
-                    completes_at=time.time() + float(_switch(connection, "delay_s", DELAY_S)),
-                )
-            )
-            made = _find(connection, provider_operations.c.operation_id == operation_id)
-        assert made is not None
+            made = _accept(connection, key, asked)
         return Accepted(operation=made, fresh=True)
 
     def operation(self, operation_id: str) -> Operation | None:
@@ -142,7 +128,8 @@ class Provider:
         if order_id is not None:
             query = query.where(provider_operations.c.order_id == order_id)
         with self._store.reading() as connection:
-            return [dict(row._mapping) for row in connection.execute(query.order_by("paid_at"))]
+            rows = connection.execute(query.order_by(provider_payments.c.paid_at)).mappings()
+            return [dict(row) for row in rows]
 
     def _reach(self) -> None:
         with self._store.writing() as connection:
@@ -155,6 +142,29 @@ class Provider:
                 )
         if left > 0:
             raise ConnectionError("payment provider: connection refused")
+
+
+def _accept(connection: Connection, key: str, asked: Mapping[str, Any]) -> Operation:
+    taken = connection.scalar(select(func.count()).select_from(provider_operations)) or 0
+    made = Operation(
+        operation_id=f"OP-{FIRST_OPERATION + taken}",
+        state="accepted",
+        failure_code="",
+        refund_id=None,
+        **asked,
+    )
+    connection.execute(
+        insert(provider_operations).values(
+            operation_id=made.operation_id,
+            state=made.state,
+            failure_code=made.failure_code,
+            idempotency_key=key,
+            created=datetime.now(UTC).isoformat(),
+            completes_at=time.time() + float(_switch(connection, "delay_s", DELAY_S)),
+            **asked,
+        )
+    )
+    return made
 
 
 def _due() -> Any:

@@ -9,15 +9,18 @@ may replace.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from plangate.plan.flow.grant import Grant, contract, grant_of, origin, reaches
 from plangate.plan.flow.precedence import Precedence
+from plangate.plan.schedule import ancestor_bits, order
 from plangate.plan.value.frozen import Args, Frozen, digest
 from plangate.plan.value.plan import Budget
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from plangate.plan.catalog import Catalog
     from plangate.plan.facts import Facts
     from plangate.plan.value.plan import Plan
@@ -66,59 +69,111 @@ def grown(old: Plan, new: Plan, catalog: Catalog | None) -> tuple[str, ...]:
     """
     if old.content_hash == new.content_hash:
         return ()
-    pairs = _pairs(old, new, catalog)
+    two = _match(old, new, catalog)
     found = (
-        *_effects(old, new, catalog, pairs),
-        *_steps(old, new, pairs),
+        *_effects(two),
+        *_reads(two),
+        *_steps(two),
         *_checks(old, new),
         *_obligations(old, new),
-        *Precedence(old, new, pairs).losses(),
-        *_labels(old, new, catalog),
+        *Precedence(old, new, two.kept, two.effects).losses(),
+        *_labels(two),
         *_limits(old.budget, new.budget),
     )
     return tuple(dict.fromkeys(found))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Versions:
+    old: Plan
+    new: Plan
+    catalog: Catalog | None
+    kept: Mapping[str, str]
+    """Steps of both: the old id and the new id of each."""
+
+    effects: frozenset[str]
+    """New ids of the kept steps that act or send something outside."""
+
+    gone: frozenset[str]
+    added: frozenset[str]
+
+
 def _authority(plan: Plan, catalog: Catalog | None) -> Authority:
-    conditions = (*plan.constraints, *plan.abort_conditions, *plan.replan_conditions)
+    obligations = (
+        *(each.id for each in plan.constraints),
+        *(each.id for each in plan.abort_conditions),
+        *(each.id for each in plan.replan_conditions),
+    )
     return Authority(
         grants=tuple(grant_of(s, plan, catalog) for s in plan.steps if reaches(s, catalog)),
         confirmations=tuple(f"{s.id}: {s.capability}" for s in plan.steps if s.question),
         checks={check.id: check.level for check, _ in _all_checks(plan).values()},
-        obligations=tuple(each.id for each in conditions),
+        obligations=obligations,
         labels=tuple(sorted(_labels_of(plan, catalog))),
         budget=plan.budget,
     )
 
 
-def _pairs(old: Plan, new: Plan, catalog: Catalog | None) -> dict[str, str]:
-    """Match the reaching steps of both versions: by id and tool, then by tool alone."""
-    left = {s.id: s.capability for s in old.steps if reaches(s, catalog)}
-    open_ = {s.id: s.capability for s in new.steps if reaches(s, catalog)}
-    pairs = {each: each for each, name in open_.items() if left.get(each) == name}
+def _match(old: Plan, new: Plan, catalog: Catalog | None) -> _Versions:
+    """Match steps by id and tool, and those that act by the tool alone where that finds none."""
+    kept = {s.id: s.id for s in old.steps if _capability(new, s.id) == s.capability}
     spare: dict[str, list[str]] = {}
-    for each, name in left.items():
-        if each not in pairs:
-            spare.setdefault(name, []).append(each)
-    for each, name in open_.items():
-        if each not in pairs and spare.get(name):
-            pairs[spare[name].pop(0)] = each
-    return pairs
-
-
-def _effects(
-    old: Plan, new: Plan, catalog: Catalog | None, pairs: Mapping[str, str]
-) -> Iterator[str]:
-    was = {now: before for before, now in pairs.items()}
+    for step in old.steps:
+        if step.id not in kept and reaches(step, catalog):
+            spare.setdefault(step.capability, []).append(step.id)
     for step in new.steps:
-        if not reaches(step, catalog):
-            continue
-        grant = grant_of(step, new, catalog)
-        if step.id not in was:
-            outside = " outside" if grant.external else ""
+        if step.id not in kept and reaches(step, catalog) and spare.get(step.capability):
+            kept[spare[step.capability].pop(0)] = step.id
+    now = frozenset(kept.values())
+    return _Versions(
+        old=old,
+        new=new,
+        catalog=catalog,
+        kept=kept,
+        effects=frozenset(s.id for s in new.steps if s.id in now and reaches(s, catalog)),
+        gone=frozenset(old.by_id) - kept.keys(),
+        added=frozenset(new.by_id) - now,
+    )
+
+
+def _effects(two: _Versions) -> Iterator[str]:
+    for was, now in two.kept.items():
+        if now in two.effects:
+            before = grant_of(two.old.by_id[was], two.old, two.catalog, two.gone)
+            yield from _wider(before, grant_of(two.new.by_id[now], two.new, two.catalog, two.added))
+    for step in two.new.steps:
+        if step.id in two.added and reaches(step, two.catalog):
+            grant = grant_of(step, two.new, two.catalog)
+            outside = ", outside" if grant.external else ""
             yield f"{step.id} is a new effect: {grant.tool} ({grant.effect}{outside})"
-        else:
-            yield from _wider(grant_of(old.by_id[was[step.id]], old, catalog), grant)
+
+
+def _reads(two: _Versions) -> Iterator[str]:
+    """A read that feeds or checks an effect reads the same, but for what a replaced step gave."""
+    effects = {was for was, now in two.kept.items() if now in two.effects}
+    marks = ancestor_bits(two.old, dict.fromkeys(effects, 0))
+    feeding = _feeding(two.old, effects)
+    for was, now in two.kept.items():
+        if now in two.effects or not (marks[was] or was in feeding):
+            continue
+        before, after = two.old.by_id[was], two.new.by_id[now]
+        old = {
+            k: origin(v, before, two.old, loose=two.gone, deep=False)
+            for k, v in before.args.items()
+        }
+        new = {
+            k: origin(v, after, two.new, loose=two.added, deep=False) for k, v in after.args.items()
+        }
+        for name in sorted(k for k in old.keys() | new.keys() if old.get(k) != new.get(k)):
+            yield f"{now} {after.capability}: {name} is another value, or comes from elsewhere"
+
+
+def _feeding(plan: Plan, effects: set[str]) -> set[str]:
+    found = set(effects)
+    for step_id in reversed(order(plan)):
+        if step_id in found:
+            found |= plan.by_id[step_id].needs
+    return found
 
 
 def _wider(old: Grant, new: Grant) -> Iterator[str]:
@@ -133,14 +188,14 @@ def _wider(old: Grant, new: Grant) -> Iterator[str]:
         yield f"{new.step} {new.tool}: writes {key} as well"
 
 
-def _steps(old: Plan, new: Plan, pairs: Mapping[str, str]) -> Iterator[str]:
-    same = {s.id: s.id for s in old.steps if _capability(new, s.id) == s.capability}
-    for was, now in {**same, **pairs}.items():
-        yield from _looser(old.by_id[was], new.by_id[now])
-        yield from _wider_retry(now, old.by_id[was].routes, new.by_id[now].routes)
-        yield from _question(old.by_id[was], new.by_id[now], old, new)
-    for step in old.steps:
-        if step.question is not None and step.id not in same:
+def _steps(two: _Versions) -> Iterator[str]:
+    for was, now in two.kept.items():
+        before, after = two.old.by_id[was], two.new.by_id[now]
+        yield from _looser(before, after)
+        yield from _wider_retry(now, before.routes, after.routes)
+        yield from _question(before, after, two)
+    for step in two.old.steps:
+        if step.question is not None and step.id in two.gone:
             yield f"the question {step.id} to {step.question.audience} is dropped"
 
 
@@ -178,14 +233,18 @@ def _wider_retry(step: str, old: tuple[Route, ...], new: tuple[Route, ...]) -> I
             yield f"{step}: a new route for {route.on} ({route.action})"
 
 
-def _question(old: Step, new: Step, old_plan: Plan, new_plan: Plan) -> Iterator[str]:
+def _question(old: Step, new: Step, two: _Versions) -> Iterator[str]:
     if old.question is None or new.question is None:
         return
-    shown = "details"
-    asked = old.question.model_dump(exclude={shown}), new.question.model_dump(exclude={shown})
-    before = origin(old.question.details, old, old_plan)  # type: ignore[arg-type]
-    after = origin(new.question.details, new, new_plan)  # type: ignore[arg-type]
-    if asked[0] != asked[1] or before != after:
+    asked = (
+        old.question.model_dump(exclude={"details"}),
+        origin(old.question.details, old, two.old, loose=two.gone, deep=False),
+    )
+    asks = (
+        new.question.model_dump(exclude={"details"}),
+        origin(new.question.details, new, two.new, loose=two.added, deep=False),
+    )
+    if asked != asks:
         yield f"{new.id}: the question to {new.question.audience} changed, or shows other values"
 
 
@@ -221,8 +280,10 @@ def _is_heir(old: Step | None, new: Step | None, plan: Plan) -> bool:
     """True if a check still looks at the same step, or at one that took its place when it left."""
     if old is None or new is None:
         return old is new
-    same = old.id == new.id and old.capability == new.capability
-    return same or (old.id not in plan.by_id and old.question is None)
+    if old.id in plan.by_id or old.question is not None:
+        return old.id == new.id and old.capability == new.capability
+    renamed = any(step.capability == old.capability for step in plan.steps)
+    return new.capability == old.capability or not renamed
 
 
 def _obligations(old: Plan, new: Plan) -> Iterator[str]:
@@ -242,9 +303,9 @@ def _obligations(old: Plan, new: Plan) -> Iterator[str]:
         yield "the goal is another one"
 
 
-def _labels(old: Plan, new: Plan, catalog: Catalog | None) -> Iterator[str]:
-    for label in sorted(_labels_of(new, catalog) - _labels_of(old, catalog)):
-        yield f"data labelled {label} is read as well"
+def _labels(two: _Versions) -> Iterator[str]:
+    more = _labels_of(two.new, two.catalog) - _labels_of(two.old, two.catalog)
+    yield from (f"data labelled {label} is read as well" for label in sorted(more))
 
 
 def _labels_of(plan: Plan, catalog: Catalog | None) -> set[str]:

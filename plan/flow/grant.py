@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from plangate.plan.value.frozen import Args, Frozen, canonical
 from plangate.plan.value.refs import Ref
@@ -50,8 +50,17 @@ def contract(step: Step, catalog: Catalog | None) -> ToolSpec | None:
     return None if catalog is None else catalog.tools.get(step.tool or "")
 
 
-def grant_of(step: Step, plan: Plan, catalog: Catalog | None) -> Grant:
-    """Return what a step may do."""
+def grant_of(
+    step: Step, plan: Plan, catalog: Catalog | None, loose: frozenset[str] = frozenset()
+) -> Grant:
+    """Return what a step may do.
+
+    Args:
+        step: The step.
+        plan: Its plan.
+        catalog: The contracts.
+        loose: As for `origin`.
+    """
     spec = contract(step, catalog)
     templates = () if spec is None else (spec.key or "", *spec.reads, *spec.writes)
     identity = {name for each in templates for name in _NAME.findall(each)}
@@ -61,7 +70,10 @@ def grant_of(step: Step, plan: Plan, catalog: Catalog | None) -> Grant:
         tool=step.tool or step.kind,
         effect="unknown" if spec is None else spec.effect.value,
         external=spec is None or spec.external,
-        origins={name: origin(value, step, plan) for name, value in step.args.items()},
+        origins={
+            name: origin(value, step, plan, loose=loose, deep=True)
+            for name, value in step.args.items()
+        },
         limits={
             name: value  # type: ignore[misc]
             for name, value in values.items()
@@ -71,43 +83,59 @@ def grant_of(step: Step, plan: Plan, catalog: Catalog | None) -> Grant:
     )
 
 
-def origin(value: Json, step: Step, plan: Plan) -> str:
+def origin(value: Json, step: Step, plan: Plan, *, loose: frozenset[str], deep: bool) -> str:
     """Return where a value comes from, as text that is equal for equal origins.
 
     A literal and an input are their value. An earlier result is the tool that gave it, the path,
-    and the tool's own literals; which steps that tool in turn read is left open, so that a repair
-    of a read further up does not count as another origin, while another limit or another tool does.
+    and with `deep` what that tool was given in turn.
+
+    Args:
+        value: The value, or a structure of values.
+        step: The step that uses it.
+        plan: The plan of that step.
+        loose: Steps that only this one of two versions has. What they give counts as equal, since
+            the replacement of a read is no other authority; but at the top of `deep` it does not:
+            there the value goes into an effect.
+        deep: Look one tool further.
     """
-    return canonical(_trace(value, step, plan, deep=True)).decode()
+    return canonical(_trace(value, _Place(step, plan, loose), deep=deep)).decode()
 
 
-def _trace(value: Json, step: Step, plan: Plan, *, deep: bool) -> Json:
+class _Place(NamedTuple):
+    step: Step
+    plan: Plan
+    loose: frozenset[str]
+
+
+def _trace(value: Json, at: _Place, *, deep: bool) -> Json:
     if isinstance(value, Mapping):
-        return {key: _trace(item, step, plan, deep=deep) for key, item in value.items()}
+        return {key: _trace(item, at, deep=deep) for key, item in value.items()}
     ref = Ref.parse(value)
     if ref is not None:
-        return _source(ref, step, plan, deep=deep)
+        return _source(ref, at, deep=deep)
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_trace(item, step, plan, deep=deep) for item in value]
+        return [_trace(item, at, deep=deep) for item in value]
     return {"literal": value}
 
 
-def _source(ref: Ref, step: Step, plan: Plan, *, deep: bool) -> Json:
+def _source(ref: Ref, at: _Place, *, deep: bool) -> Json:
     if ref.source == "user":
-        return {"literal": _planned(str(ref), plan)}
-    if ref.source == "item" and step.for_each is not None:
-        return {"each": _trace(step.for_each, step, plan, deep=deep), "path": ref.path}
-    source = plan.by_id.get(ref.step or "")
+        return {"literal": _planned(str(ref), at.plan)}
+    if ref.source == "item" and at.step.for_each is not None:
+        return {"each": _trace(at.step.for_each, at, deep=deep), "path": ref.path}
+    source = at.plan.by_id.get(ref.step or "")
     if source is None:
         return {"source": ref.head, "path": ref.path}
-    if not deep:
-        return {"source": "step"}
-    return {
+    if source.id in at.loose and not deep:
+        return {"source": "a step of this version"}
+    said: dict[str, Json] = {
         "source": source.capability,
         "version": source.tool_version,
         "path": ref.path,
-        "args": _trace(source.args, source, plan, deep=False),  # type: ignore[arg-type]
     }
+    if deep:
+        said["args"] = _trace(source.args, at._replace(step=source), deep=False)
+    return said
 
 
 def _planned(value: Json, plan: Plan) -> Json:

@@ -4,84 +4,79 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from plangate.plan.schedule import ancestors
+from plangate.plan.schedule import ancestor_bits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from plangate.plan.schedule import AncestorSet
     from plangate.plan.value.plan import Plan
-    from plangate.plan.value.step import Step
 
 
 class Precedence:
     """The order of two versions, compared at the steps that act.
 
+    Ancestors are compared as bits over the steps that both versions have, so the cost is that of
+    the ancestor sets and not of all pairs of steps.
+
     Args:
         old: The version before.
         new: The version after.
-        pairs: Ids of the acting steps that both have: the old id and the new id of each.
+        kept: Ids of the steps that both have: the old id and the new id of each.
+        effects: New ids of those among them that act.
     """
 
-    def __init__(self, old: Plan, new: Plan, pairs: Mapping[str, str]) -> None:
-        self._old, self._new, self._pairs = old, new, pairs
-        self._before_old = ancestors(old)
-        self._before_new = ancestors(new)
-        same = {step.id: step.id for step in new.steps if _is_in(step, old)}
-        self._now = {**same, **pairs}
-        kept = set(self._now.values())
-        self._added = frozenset(step.id for step in new.steps if step.id not in kept)
-        self._consumers: dict[str, list[str]] = {}
-        for step in old.steps:
-            for need in step.needs:
-                self._consumers.setdefault(need, []).append(step.id)
+    def __init__(
+        self, old: Plan, new: Plan, kept: Mapping[str, str], effects: frozenset[str]
+    ) -> None:
+        self._old, self._new, self._kept, self._effects = old, new, kept, effects
+        self._names = tuple(kept.values())
+        self._gone = tuple(step.id for step in old.steps if step.id not in kept)
+        self._added = frozenset(new.by_id) - set(self._names)
+        self._before_old = ancestor_bits(old, {step: at for at, step in enumerate(kept)})
+        self._before_new = ancestor_bits(new, {step: at for at, step in enumerate(self._names)})
+        self._mask = sum(1 << at for at, now in enumerate(self._names) if now in effects)
 
     def losses(self) -> Iterator[str]:
         """Yield each wait that is gone, in words."""
-        for was, now in self._pairs.items():
-            old, new = self._before_old[was], self._before_new[now]
-            if len(old) and not self._waits_for_all(old, new):
-                yield from self._moved_earlier(was, now)
-        yield from self._moved_before_effects()
+        if not self._effects:
+            return
+        for was, now in self._kept.items():
+            lost = self._before_old[was] & ~self._before_new[now]
+            for other in self._named(lost if now in self._effects else lost & self._mask):
+                yield f"{now} no longer waits for {other}"
+        yield from self._gone_before()
+        yield from self._gone_after()
 
-    def _waits_for_all(self, old: AncestorSet, new: AncestorSet) -> bool:
-        now = self._now
-        return all((at := now.get(step)) is not None and at in new for step in old)
+    def _gone_before(self) -> Iterator[str]:
+        lost = [step for step in self._gone if not self._is_replaced(step)]
+        before = ancestor_bits(self._old, {step: at for at, step in enumerate(lost)})
+        for was, now in self._kept.items():
+            if now in self._effects:
+                for step in _picked(before[was], lost):
+                    name = self._old.by_id[step].capability
+                    yield f"{now} no longer waits for {name} ({step}); nothing took its place"
 
-    def _moved_earlier(self, was: str, now: str) -> Iterator[str]:
-        new = self._before_new[now]
-        for step in self._before_old[was]:
-            at = self._now.get(step)
-            if at is not None and at not in new:
-                kind = "may run beside" if now not in self._before_new[at] else "now runs before"
-                yield f"{now} {kind} {at}, which it waited for"
-            elif at is None and not self._is_replaced(step):
+    def _gone_after(self) -> Iterator[str]:
+        added_after = 0
+        for step in self._added:
+            added_after |= self._before_new[step]
+        for step in self._gone:
+            for effect in self._named(self._before_old[step] & self._mask & ~added_after):
                 name = self._old.by_id[step].capability
-                yield f"{now} no longer waits for {name} ({step}); nothing stands in its place"
-
-    def _moved_before_effects(self) -> Iterator[str]:
-        for step in self._old.steps:
-            at = self._now.get(step.id)
-            if step.id in self._pairs:
-                continue  # between two effects the loss is named above
-            for was, now in self._pairs.items():
-                if was not in self._before_old[step.id]:
-                    continue
-                if at is not None and now not in self._before_new[at]:
-                    yield f"{at} no longer waits for {now}"
-                elif at is None and not self._has_added_after(now):
-                    yield f"{step.capability} ({step.id}), which came after {now}, is gone"
-
-    def _has_added_after(self, effect: str) -> bool:
-        return any(effect in self._before_new[step] for step in self._added)
+                yield f"{name} ({step}), which came after {effect}, is gone"
 
     def _is_replaced(self, step: str) -> bool:
         if self._old.by_id[step].question is not None:
             return False  # nothing replaces a person's word
-        left = [self._now[each] for each in self._consumers.get(step, ()) if each in self._now]
-        return bool(left) and all(self._new.by_id[each].needs & self._added for each in left)
+        readers = [now for was, now in self._kept.items() if step in self._old.by_id[was].needs]
+        return bool(readers) and all(self._new.by_id[each].needs & self._added for each in readers)
+
+    def _named(self, bits: int) -> Iterator[str]:
+        return _picked(bits, self._names)
 
 
-def _is_in(step: Step, plan: Plan) -> bool:
-    found = plan.by_id.get(step.id)
-    return found is not None and found.capability == step.capability
+def _picked(bits: int, names: tuple[str, ...] | list[str]) -> Iterator[str]:
+    while bits:
+        lowest = bits & -bits
+        yield names[lowest.bit_length() - 1]
+        bits ^= lowest

@@ -7,7 +7,6 @@ replan conditions, constraints) sees every step.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
@@ -16,18 +15,11 @@ from typing import TYPE_CHECKING, Literal, get_args
 from plangate.plan.outcome import StepStatus
 from plangate.plan.schedule import ancestors
 from plangate.plan.shape.same import Same
-from plangate.plan.shape.shape import (
-    ANY,
-    Missing,
-    Shape,
-    compile_shape,
-    infer,
-    object_of,
-    unchecked,
-)
+from plangate.plan.shape.shape import ANY, Missing, Shape, compile_shape, infer, unchecked
+from plangate.plan.shape.value import object_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from plangate.plan.catalog import Catalog
@@ -147,33 +139,28 @@ class RuleScope:
         return RuleFault(says, did_you_mean(head, ("steps", *self.heads), "Known here"))
 
     def _step(self, parts: Sequence[str]) -> Shape | RuleFault:
-        if len(parts) < 3:  # noqa: PLR2004
-            return RuleFault(
-                f"{'.'.join(parts)!r} names no value of a step",
-                "Write steps.<id>.output.<field> or steps.<id>.status.",
-            )
-        step, part = parts[1], parts[2]
+        step = parts[1] if len(parts) > 1 else "<id>"
         output = self.shapes.output(step)
-        if output is None:
+        if output is None and len(parts) > 1:
             known = did_you_mean(step, self.shapes.plan.by_id, "Steps")
             return RuleFault(f"there is no step {step!r} in this plan", known)
         if fault := self._unsettled(step):
             return fault
-        if part == "output":
+        tail = tuple(parts[2:])
+        if output is not None and tail[:1] == ("output",):
             return _at(output, parts, 3)
-        if part == "status" and len(parts) == 3:  # noqa: PLR2004
+        if tail == ("status",):
             return _STATUS
-        return RuleFault(
-            f"{'.'.join(parts)!r} is not known of a step",
-            f"Write steps.{step}.output.<field> or steps.{step}.status.",
-        )
+        hint = f"Write steps.{step}.output.<field> or steps.{step}.status."
+        return RuleFault(f"{'.'.join(parts)!r} names no value of a step", hint)
 
     def _unsettled(self, step: str) -> RuleFault | None:
         here = self.step
-        if here is None or (step == here and self.own):
+        if here is None or step not in self.shapes.plan.by_id:
             return None
         if step == here:
-            return RuleFault(f"step {step!r} has not run yet when this is judged")
+            says = f"step {step!r} has not run yet when this is judged"
+            return None if self.own else RuleFault(says)
         if step in self.shapes.ancestors.get(here, ()):
             return None
         return RuleFault(

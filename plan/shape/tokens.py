@@ -7,9 +7,11 @@ What is not understood here is left to CEL, which refuses what it does not know.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _TOKEN = re.compile(
     r"""
@@ -37,8 +39,7 @@ Use: TypeAlias = Literal["value", "present", "null", "not_null"]
 """What a rule asks of a name: its value, `has(name)`, `name == null`, `name != null`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """One word of a rule."""
 
     kind: str
@@ -69,38 +70,31 @@ class Chain:
 
 
 class Tokens:
-    """A rule, word by word; positions outside it hold an empty word."""
+    """A rule, word by word; positions just outside it hold an empty word."""
 
     def __init__(self, rule: str) -> None:
-        found = (
-            Token(each.lastgroup or "", each[0], each.start()) for each in _TOKEN.finditer(rule)
-        )
-        self._all = [token for token in found if token.kind != "space"]
-        self._end = Token("end", "", len(rule))
-
-    def __len__(self) -> int:
-        return len(self._all)
-
-    def __getitem__(self, at: int) -> Token:
-        return self._all[at] if 0 <= at < len(self._all) else self._end
-
-    def text(self, at: int) -> str:
-        """Return the word at a position."""
-        return self[at].text
+        found = [
+            Token(each.lastgroup or "", each[0], each.start())
+            for each in _TOKEN.finditer(rule)
+            if each.lastgroup != "space"
+        ]
+        self.size = len(found)
+        self.all = found + [Token("end", "", len(rule))] * 4
+        self.words = [token.text for token in self.all]
 
     def macro_at(self, at: int) -> str | None:
         """Return the variable that a comprehension `.all(x, ...)` at this position binds."""
-        is_call = self.text(at - 1) == "." and self.text(at + 1) == "("
-        if self.text(at) in MACROS and is_call and self.text(at + 3) == ",":
-            return self.text(at + 2)
+        is_call = self.words[at - 1] == "." and self.words[at + 1] == "("
+        if self.words[at] in MACROS and is_call and self.words[at + 3] == ",":
+            return self.words[at + 2]
         return None
 
     def chain_at(self, at: int) -> Chain | None:
         """Return the dotted name that begins here, without the method called on it."""
-        token = self[at]
-        if token.kind != "name" or token.text in _NOT_NAMES or self.text(at - 1) == ".":
+        token = self.all[at]
+        if token.kind != "name" or token.text in _NOT_NAMES or self.words[at - 1] == ".":
             return None
-        if self.text(at + 1) == "(":
+        if self.words[at + 1] == "(":
             return None
         parts, end = [token.text], at + 1
         while (step := self._link(end)) is not None:
@@ -109,10 +103,10 @@ class Tokens:
         return Chain(tuple(parts), at, end)
 
     def _link(self, at: int) -> tuple[str, int] | None:
-        after = self[at + 1]
-        if self.text(at) == "." and after.kind == "name" and self.text(at + 2) != "(":
+        after = self.all[at + 1]
+        if self.words[at] == "." and after.kind == "name" and self.words[at + 2] != "(":
             return after.text, at + 2
-        if self.text(at) == "[" and self.text(at + 2) == "]":
+        if self.words[at] == "[" and self.words[at + 2] == "]":
             if after.kind == "number" and after.text.isdecimal():
                 return after.text, at + 3
             plain = plain_string(after)

@@ -22,7 +22,7 @@ Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json
 class Frozen(BaseModel):
     """Base of each value that is stored, hashed or shown to a person for approval."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 F = TypeVar("F", bound=Frozen)

@@ -1,0 +1,219 @@
+"""Compiles a model's draft to a plan, or says as issues why it is none.
+
+Nothing is corrected and nothing raises for what a model wrote. What can be said only of a whole
+plan (unknown steps and tools, types, cycles) is left to the validation layers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
+
+from pydantic import ValidationError
+
+from plangate.models.reading import Flaw, flaws_of, read_as
+from plangate.models.wire import PlanDraft
+from plangate.plan.issue import Issue
+from plangate.plan.value.frozen import canonical, digest, load_json, parse
+from plangate.plan.value.plan import Author, Budget, Constraint, Plan
+from plangate.plan.value.refs import Ref, refs_in
+
+if TYPE_CHECKING:
+    from plangate.models.wire import DraftArg, DraftCheck, DraftStep
+    from plangate.plan.catalog import Catalog
+    from plangate.plan.value.frozen import Json
+
+__all__ = ["About", "PlanDraft", "compile_draft", "task_type_of"]
+
+
+class About(TypedDict, total=False):
+    """What a plan holds that no model writes."""
+
+    goal: Required[str]
+    """In the user's words."""
+
+    goal_id: Required[str]
+    inputs: Required[Json]
+    """What the user gave: an object."""
+
+    budget: Budget
+    constraints: Sequence[Constraint]
+    input_schema: Mapping[str, Json]
+    policy_hash: str
+    author: Author
+    """Default: a planner without a name."""
+
+
+def compile_draft(
+    draft: PlanDraft | str, catalog: Catalog, **about: Unpack[About]
+) -> Plan | tuple[Issue, ...]:
+    """Turn a draft into a plan.
+
+    Args:
+        draft: As the model wrote it, or the text that should hold it.
+        catalog: The contracts planned against; their versions go into the steps.
+        **about: The rest of the plan.
+
+    Returns:
+        Issues of layer 1, with the step and the field, where the draft says something that no plan
+        can hold: text that is not JSON, an argument named twice, a literal that is a reference.
+    """
+    if isinstance(draft, str):
+        read = read_as(PlanDraft, draft)
+        if not isinstance(read, PlanDraft):
+            return tuple(_issue_of(flaw, ()) for flaw in read)
+        draft = read
+    writer = _Writer(catalog)
+    data = {**writer.plan(draft), **_given(about), "catalog_hash": catalog.content_hash}
+    if writer.issues:
+        return tuple(writer.issues)
+    try:
+        return parse(Plan, data)
+    except ValidationError as exc:
+        ids = [step.id for step in draft.steps]
+        return tuple(_issue_of(flaw, ids) for flaw in flaws_of(exc))
+
+
+def task_type_of(tools: Sequence[str], catalog: Catalog) -> str:
+    """Return the signature of a set of tools and their effects; never a model's text."""
+    used = {
+        name: catalog.tools[name].effect.value if name in catalog.tools else "unknown"
+        for name in tools
+    }
+    return f"tools-{digest(used)[:12]}"
+
+
+@dataclass(slots=True)
+class _Writer:
+    """Writes plan data and gathers what stands in the way."""
+
+    catalog: Catalog
+    issues: list[Issue] = field(default_factory=list)
+
+    def plan(self, draft: PlanDraft) -> dict[str, Any]:
+        tools = [step.tool for step in draft.steps if step.tool is not None]
+        return {
+            "task_type": task_type_of(tools, self.catalog),
+            "steps": [self._step(step) for step in draft.steps],
+            "success_criteria": [
+                self._check(check, f"goal.c{n}", None, f"success_criteria[{n - 1}]")
+                for n, check in enumerate(draft.success_criteria, 1)
+            ],
+            "abort_conditions": [
+                {"id": f"abort.{n}", "text": each.text, "rule": each.rule}
+                for n, each in enumerate(draft.abort_conditions, 1)
+            ],
+            "assumptions": [
+                {"id": f"A{n}", "statement": each, "source": "model"}
+                for n, each in enumerate(draft.assumptions, 1)
+            ],
+            "notes": [draft.notes.model_dump(mode="json")],
+        }
+
+    def _step(self, step: DraftStep) -> dict[str, Any]:
+        spare = "question" if step.kind == "tool" else "tool"
+        if getattr(step, spare) is not None:
+            self._say("ill_typed", step.id, spare, f"a {step.kind} step has no {spare}", "Null it.")
+        spec = self.catalog.tools.get(step.tool or "")
+        return {
+            "id": step.id,
+            "objective": step.objective,
+            "kind": step.kind,
+            "tool": step.tool,
+            "tool_version": None if spec is None else spec.version,
+            "args": self._args(step.args, step.id, "args"),
+            "after": step.after,
+            "when": step.when,
+            "success": [
+                self._check(check, f"{step.id}.c{n}", step.id, f"success[{n - 1}]")
+                for n, check in enumerate(step.checks, 1)
+            ],
+            "question": self._question(step),
+            "expected_output": step.expected_output,
+        }
+
+    def _question(self, step: DraftStep) -> dict[str, Any] | None:
+        if step.question is None:
+            return None
+        said = step.question.model_dump(mode="json", exclude={"details"})
+        return {**said, "details": self._args(step.question.details, step.id, "question.details")}
+
+    def _check(self, check: DraftCheck, name: str, step: str | None, at: str) -> dict[str, Any]:
+        return {
+            "id": name,
+            "level": check.level,
+            "claim": check.claim,
+            "rule": check.rule,
+            "tool": check.tool,
+            "args": self._args(check.args, step, f"{at}.args"),
+        }
+
+    def _args(self, args: Sequence[DraftArg], step: str | None, at: str) -> dict[str, Any]:
+        written: dict[str, Any] = {}
+        for arg in args:
+            where = f"{at}.{arg.name}"
+            if arg.name in written:
+                says = f"argument {arg.name!r} is given twice"
+                self._say("doubled_argument", step, where, says, "Keep one of them.")
+            written[arg.name] = (
+                self._literal(arg, step, where)
+                if arg.source == "literal"
+                else self._reference(arg, step, where)
+            )
+        return written
+
+    def _literal(self, arg: DraftArg, step: str | None, where: str) -> Any:
+        try:
+            value = load_json("" if arg.value_json is None else arg.value_json)
+            canonical(value)  # refuses NaN and numbers that readers of JSON do not agree on
+        except ValueError:
+            hint = 'Write JSON text: a text needs its quotes, as "\\"EUR\\"".'
+            self._say("bad_literal", step, where, "value_json is not exact JSON", hint)
+            return None
+        if next(refs_in(value), None) is not None:
+            hint = "Use source `step` or `input`."
+            self._say("bad_literal", step, where, "the literal is written like a reference", hint)
+        return value
+
+    def _reference(self, arg: DraftArg, step: str | None, where: str) -> str:
+        head = ["inputs", arg.input or ""] if arg.source == "input" else [arg.step or ""]
+        path = [] if not arg.path else arg.path.split(".")
+        written = "${" + ".".join((*head, *path)) + "}"
+        ref = Ref.parse(written)
+        if ref is None or (ref.source == "step") != (arg.source == "step"):
+            says = f"source {arg.source!r} does not name one, or has a path that is none"
+            hint = f"Fill `{arg.source}`, and `path` with dotted field names or null."
+            self._say("bad_reference_path", step, where, says, hint)
+        return written
+
+    def _say(self, code: str, step: str | None, at: str, says: str, hint: str) -> None:
+        self.issues.append(Issue(layer=1, code=code, step=step, field=at, says=says, hint=hint))
+
+
+def _given(about: About) -> dict[str, Any]:
+    optional = ("constraints", "input_schema", "policy_hash")
+    return {
+        "goal": about["goal"],
+        "goal_id": about["goal_id"],
+        "inputs": about["inputs"],
+        "budget": about.get("budget", Budget()),
+        "author": about.get("author", Author(kind="planner")),
+        **{name: about[name] for name in optional if name in about},
+    }
+
+
+def _issue_of(flaw: Flaw, ids: Sequence[str]) -> Issue:
+    head, *rest = [*flaw.path, ""]
+    step = None
+    if head == "steps" and isinstance(rest[0], int) and rest[0] < len(ids):
+        step, rest = ids[rest[0]], rest[1:]
+        head = ""
+    parts = [head, *rest]
+    shown = "".join(
+        f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts if part != ""
+    )
+    hint = "Answer with one whole JSON object." if flaw.code == "unparsable" else ""
+    return Issue(
+        layer=1, code=flaw.code, step=step, field=shown.lstrip("."), says=flaw.says, hint=hint
+    )

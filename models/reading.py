@@ -1,0 +1,99 @@
+"""Reads what a model wrote: the JSON object in a text, as one of our classes, or why not.
+
+Tolerant of what surrounds the object (a code fence, prose before and after), strict about the
+object: a cut-off answer is never completed by guessing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
+
+from pydantic import ValidationError
+
+from plangate.plan.value.frozen import Frozen, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+F = TypeVar("F", bound=Frozen)
+Path: TypeAlias = tuple[int | str, ...]
+
+LONGEST = 1_000_000
+"""Characters of an answer that are looked at; a longer one is not read at all."""
+
+_OPENS = re.compile(r'\{\s*["}]')
+_MOST_SHOWN = 20
+
+
+class Flaw(NamedTuple):
+    """One reason why a text is not what was asked for."""
+
+    code: Literal["unparsable", "ill_typed"]
+    path: Path
+    says: str
+
+
+def read_as(kind: type[F], text: str) -> F | tuple[Flaw, ...]:
+    """Read the answer of a model; never raises for what the text says."""
+    found = object_in(text)
+    if found is None:
+        return (Flaw("unparsable", (), _why_unparsable(text)),)
+    try:
+        return parse(kind, found)
+    except ValidationError as exc:
+        return flaws_of(exc)
+
+
+def flaws_of(error: ValidationError) -> tuple[Flaw, ...]:
+    """Return what pydantic found, without the values: they are a model's text."""
+    shown = error.errors(include_url=False, include_context=False, include_input=False)
+    return tuple(
+        Flaw(
+            "unparsable" if each["type"] == "json_invalid" else "ill_typed",
+            each["loc"],
+            _says(each["msg"]),
+        )
+        for each in shown[:_MOST_SHOWN]
+    )
+
+
+def object_in(text: str) -> str | None:
+    """Return the longest JSON object in a text, as it is written there.
+
+    Returns:
+        None where there is none, or where one starts and does not end.
+
+    Example:
+        >>> object_in('Sure! ```json\\n{"a": [1]}\\n``` Anything else?')
+        '{"a": [1]}'
+    """
+    spans = list(_objects(text)) if len(text) <= LONGEST else []
+    return max(spans, key=len) if spans and spans[-1] else None
+
+
+def _objects(text: str) -> Iterator[str]:
+    decoder = json.JSONDecoder()
+    at = 0
+    while opens := _OPENS.search(text, at):
+        try:
+            _, at = decoder.raw_decode(text, opens.start())
+        except (ValueError, RecursionError):
+            yield ""  # an object that does not end: what is inside it is not the answer either
+            return
+        yield text[opens.start() : at]
+
+
+def _why_unparsable(text: str) -> str:
+    if len(text) > LONGEST:
+        return f"the answer has {len(text):,} characters, more than {LONGEST:,}"
+    if not text.strip():
+        return "the answer is empty"
+    if _OPENS.search(text) is None:
+        return "the answer holds no JSON object"
+    return "the JSON object in the answer is broken or cut off"
+
+
+def _says(message: str) -> str:
+    return message[:200]

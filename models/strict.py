@@ -1,0 +1,93 @@
+"""The JSON Schema that a provider is held to, from one of our frozen classes.
+
+OpenAI's strict mode wants every object closed, every property required, no defaults and no
+`oneOf`. Bounds of texts stay in the class and are checked when the answer is read: fine-tuned
+models and several compatible servers refuse `maxLength`.
+
+Source: https://platform.openai.com/docs/guides/structured-outputs (supported schemas).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from plangate.plan.errors import ConfigError
+
+if TYPE_CHECKING:
+    from plangate.plan.value.frozen import Frozen
+
+_LEFT_OUT = frozenset({"title", "minLength", "maxLength"})
+_REFUSED = frozenset({"default", "oneOf", "allOf", "not", "discriminator", "prefixItems"})
+_DEFINES_NAMES = frozenset({"properties", "$defs"})
+
+
+@cache
+def strict_schema(kind: type[Frozen]) -> dict[str, Any]:
+    """Return the schema of a class in strict form; do not change the result.
+
+    Raises:
+        ConfigError: The class has a default, a free mapping, a tagged union or no object at its
+            root; the message names the place.
+    """
+    schema: dict[str, Any] = _bare(kind.model_json_schema())
+    if faults := tuple(unsafe(schema)):
+        raise ConfigError(
+            f"{kind.__name__} has no strict schema: {faults[0]}",
+            hint="Use closed classes, lists, and `| None` without a default.",
+        )
+    return schema
+
+
+def response_format(kind: type[Frozen]) -> dict[str, Any]:
+    """Return what OpenAI's chat completions take as `response_format`."""
+    schema = strict_schema(kind)
+    named = {"name": kind.__name__, "strict": True, "schema": schema}
+    return {"type": "json_schema", "json_schema": named}
+
+
+def unsafe(schema: Mapping[str, Any]) -> Iterator[str]:
+    """Yield each place where a schema breaks a rule of strict mode."""
+    if schema.get("type") != "object":
+        yield "the root is not an object"
+    yield from _unsafe(schema, "$")
+
+
+def _unsafe(node: Any, at: str) -> Iterator[str]:
+    if isinstance(node, list):
+        for index, item in enumerate(node):
+            yield from _unsafe(item, f"{at}[{index}]")
+    if not isinstance(node, Mapping):
+        return
+    yield from (f"{at}: {word}" for word in sorted(_REFUSED & node.keys()))
+    if node.get("type") == "object":
+        if node.get("additionalProperties") is not False:
+            yield f"{at}: open object"
+        if set(node.get("required", ())) != set(node.get("properties", {})):
+            yield f"{at}: optional property"
+    if not node.keys() & {"type", "anyOf", "$ref", "enum", "const"}:
+        yield f"{at}: any value"
+    for place, child in _children(node, at):
+        yield from _unsafe(child, place)
+
+
+def _children(node: Mapping[str, Any], at: str) -> Iterator[tuple[str, Any]]:
+    for word in _DEFINES_NAMES & node.keys():
+        yield from ((f"{at}.{name}", child) for name, child in node[word].items())
+    for word in ("items", "anyOf"):
+        if word in node:
+            yield f"{at}.{word}", node[word]
+
+
+def _bare(node: Any, *, names: bool = False) -> Any:
+    """Drop the words that are left out; under `properties` a key is a name and no word."""
+    if isinstance(node, list):
+        return [_bare(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    return {
+        key: _bare(value, names=not names and key in _DEFINES_NAMES)
+        for key, value in node.items()
+        if names or key not in _LEFT_OUT
+    }
