@@ -37,9 +37,8 @@ class Spent:
     model_calls: int = 0
 
     def __add__(self, other: Spent) -> Spent:
-        unknown = self.usd is None or other.usd is None
         return Spent(
-            usd=None if unknown else self.usd + other.usd,
+            usd=None if self.usd is None or other.usd is None else self.usd + other.usd,
             tokens=self.tokens + other.tokens,
             tool_calls=self.tool_calls + other.tool_calls,
             model_calls=self.model_calls + other.model_calls,

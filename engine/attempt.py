@@ -1,4 +1,4 @@
-"""One try of one step: released, called, classified, recorded, checked. Each ends in one way."""
+"""One try of one step: called, classified, recorded, checked. Each ends in exactly one way."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ from plangate.plan.verdict import Verdict, overall
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from plangate.budget.meter import Reservation
     from plangate.engine.bench import Bench
     from plangate.engine.release import Ready
     from plangate.plan.outcome import AttemptStatus, Outcome, Says
-    from plangate.plan.value.frozen import Json
     from plangate.plan.value.step import Step
+    from plangate.plan.verdict import EvidenceRef
     from plangate.tools.tool import Tool
 
 _STATUS: Mapping[Outcome, AttemptStatus] = {
@@ -63,120 +62,106 @@ async def attempt(bench: Bench, step: Step, tool: Tool, ready: Ready) -> Tried:
         LeaseLost: Another owner has the run.
         asyncio.CancelledError: After the attempt was recorded as cancelled.
     """
-    reservation = bench.meter.reserve(
-        "tool", usd=tool.spec.usd, tokens=0, elapsed_s=bench.elapsed_s()
-    )
-    attempt_id = f"{step.id}-A{bench.session.view.tries[step.id] + 1}"
-    _started(bench, step, tool, ready, attempt_id)
-    began = bench.monotonic()
+    elapsed_s = bench.elapsed_s()
+    reservation = bench.meter.reserve("tool", usd=tool.spec.usd, elapsed_s=elapsed_s)
+    number = bench.session.view.tries[step.id] + 1
+    trial = _Trial(bench, step, tool, ready, f"{step.id}-A{number}", bench.monotonic())
+    trial.start()
     try:
-        acted = await _call(bench, step, tool, ready, attempt_id)
-    except asyncio.CancelledError:
+        acted = await trial.call()
+    except BaseException as exc:
         bench.meter.release(reservation)
-        _ended(bench, step, attempt_id, Failure("cancelled", "cancelled", ""), began)
+        if isinstance(exc, asyncio.CancelledError):
+            trial.end(Acted(Failure("cancelled", "cancelled", ""), key=""))
         raise
-    _charge(bench, tool, reservation, acted)
-    tried = _recorded(bench, step, tool, ready, attempt_id, acted, began)
-    if not isinstance(acted.got, Returned):
-        return tried
-    verdicts = await _checked(bench, step, tool, ready, attempt_id, acted.got.output)
-    return Tried("success", output=tried.output, verdicts=verdicts)
-
-
-async def _call(bench: Bench, step: Step, tool: Tool, ready: Ready, attempt_id: str) -> Acted:
-    context = await context_for(bench, step.id, attempt_id, tool.spec.timeout_s)
-    if tool.spec.effect.acts:
-        act = Act(bench=bench, step=step, tool=tool, ready=ready, context=context)
-        return await act.run()
-    return Acted(await call(tool, ready.args, context), key="")
-
-
-def _charge(bench: Bench, tool: Tool, reservation: Reservation, acted: Acted) -> None:
     if acted.reused == "ledger":
         bench.meter.release(reservation)
     else:
         bench.meter.settle(reservation, usd=tool.spec.usd, tokens=0)
+    tried = trial.end(acted)
+    return await trial.check(acted, tried) if isinstance(acted.got, Returned) else tried
 
 
-def _started(bench: Bench, step: Step, tool: Tool, ready: Ready, attempt_id: str) -> None:
-    view = bench.session.view
-    read = [
-        view.steps[need].attempts[-1:] for need in sorted(step.data_needs) if need in view.steps
-    ]
-    bench.session.emit(
-        AttemptStarted(
-            attempt_id=attempt_id,
-            step=step.id,
-            plan_version=bench.plan.version,
-            capability=f"{tool.spec.name}@{tool.spec.version}",
-            args=bench.session.put(ready.args),
-            args_sha256=ready.args_sha256,
-            inputs=tuple(f"obs://{last}" for each in read for last in each),
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    bench: Bench
+    step: Step
+    tool: Tool
+    ready: Ready
+    attempt_id: str
+    began_s: float
+
+    def start(self) -> None:
+        bench, spec = self.bench, self.tool.spec
+        seen = bench.session.view.steps
+        read = [seen[need].attempts[-1:] for need in sorted(self.step.data_needs) if need in seen]
+        bench.session.emit(
+            AttemptStarted(
+                attempt_id=self.attempt_id,
+                step=self.step.id,
+                plan_version=bench.plan.version,
+                capability=f"{spec.name}@{spec.version}",
+                args=bench.session.put(self.ready.args),
+                args_sha256=self.ready.args_sha256,
+                inputs=tuple(f"obs://{last}" for each in read for last in each),
+            )
         )
-    )
-    bench.report({"type": "attempt_started", "step": step.id, "attempt": attempt_id})
+        bench.report({"type": "attempt_started", "step": self.step.id, "attempt": self.attempt_id})
 
-
-def _recorded(
-    bench: Bench,
-    step: Step,
-    tool: Tool,
-    ready: Ready,
-    attempt_id: str,
-    acted: Acted,
-    began: float,
-) -> Tried:  # fmt: skip
-    got = acted.got
-    shown: tuple[str, ...] = ()
-    output = None
-    if isinstance(got, Returned):
-        output = bench.session.put(got.output)
-        shown = evidence_of(tool.spec, ready.args, got.output)
-    _ended(bench, step, attempt_id, got, began, output=output, shown=shown, acted=acted)
-    if isinstance(got, Failure):
-        return Tried(got.outcome, got.code, got.says)
-    return Tried("success", output=output)
-
-
-def _ended(
-    bench: Bench,
-    step: Step,
-    attempt_id: str,
-    got: Returned | Failure,
-    began: float,
-    *,
-    output: str | None = None,
-    shown: tuple[str, ...] = (),
-    acted: Acted | None = None,
-) -> None:
-    failure = got if isinstance(got, Failure) else None
-    outcome: Outcome = failure.outcome if failure else "success"
-    bench.session.emit(
-        AttemptEnded(
-            attempt_id=attempt_id,
-            step=step.id,
-            status=_STATUS[outcome],
-            outcome=outcome,
-            error_code=failure.code if failure else "",
-            error=failure.says if failure else "",
-            output=output,
-            observed=shown,
-            latency_s=round(bench.monotonic() - began, 6),
-            effect_key=(acted.key or None) if acted else None,
-            reused=acted.reused if acted else "",
+    async def call(self) -> Acted:
+        spec = self.tool.spec
+        context = await context_for(self.bench, self.step.id, self.attempt_id, spec.timeout_s)
+        if not spec.effect.acts:
+            return Acted(await call(self.tool, self.ready.args, context), key="")
+        act = Act(
+            bench=self.bench, step=self.step, tool=self.tool, ready=self.ready, context=context
         )
-    )
+        return await act.run()
 
+    def end(self, acted: Acted) -> Tried:
+        """Record the one end of the attempt."""
+        got = acted.got
+        failure = got if isinstance(got, Failure) else None
+        output = self.bench.session.put(got.output) if isinstance(got, Returned) else None
+        outcome: Outcome = failure.outcome if failure else "success"
+        self.bench.session.emit(
+            AttemptEnded(
+                attempt_id=self.attempt_id,
+                step=self.step.id,
+                status=_STATUS[outcome],
+                outcome=outcome,
+                error_code=failure.code if failure else "",
+                error=failure.says if failure else "",
+                output=output,
+                observed=tuple(each.ref for each in self._shown(got)),
+                usd=self.tool.spec.usd,
+                latency_s=round(self.bench.monotonic() - self.began_s, 6),
+                effect_key=acted.key or None,
+                reused=acted.reused,
+            )
+        )
+        if failure:
+            return Tried(failure.outcome, failure.code, failure.says)
+        return Tried("success", output=output)
 
-async def _checked(
-    bench: Bench, step: Step, tool: Tool, ready: Ready, attempt_id: str, output: Mapping[str, Json]
-) -> tuple[Verdict, ...]:
-    verdicts: list[Verdict] = []
-    for check in step.success:
-        shown = evidence_of(tool.spec, ready.args, output)
-        verdict = await run_check(bench, check, step=step.id, result=output, evidence=shown)
-        bench.session.emit(VerdictReached(step=step.id, attempt_id=attempt_id, verdict=verdict))
-        verdicts.append(verdict)
-        if verdict.says == "fail":
-            break  # nothing above a fail can overrule it
-    return tuple(verdicts)
+    async def check(self, acted: Acted, tried: Tried) -> Tried:
+        """Run the step's checks, weakest first as declared; nothing overrules a fail."""
+        verdicts: list[Verdict] = []
+        got = acted.got
+        result = got.output if isinstance(got, Returned) else None
+        for check in self.step.success:
+            verdict = await run_check(
+                self.bench, check, step=self.step.id, result=result, evidence=self._shown(got)
+            )
+            self.bench.session.emit(
+                VerdictReached(step=self.step.id, attempt_id=self.attempt_id, verdict=verdict)
+            )
+            verdicts.append(verdict)
+            if verdict.says == "fail":
+                break
+        return Tried("success", output=tried.output, verdicts=tuple(verdicts))
+
+    def _shown(self, got: Returned | Failure) -> tuple[EvidenceRef, ...]:
+        if not isinstance(got, Returned):
+            return ()
+        return evidence_of(self.tool.spec, self.ready.args, got.output)

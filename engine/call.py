@@ -1,4 +1,4 @@
-"""One call of one tool: deadline, cancellation, and an honest outcome. Nothing else calls a body."""
+"""One call of one tool: deadline, cancellation, an honest outcome. Nothing else calls a body."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def context_for(
         attempt_id=attempt_id,
         effect_key=effect_key,
         deadline_s=timeout_s,
-        principal=bench.rights,
+        principal=bench.rights.principal,
         world=await bench.world.get(),
         progress=lambda text: bench.report({"type": "progress", "step": step, "text": text}),
     )

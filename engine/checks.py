@@ -7,21 +7,24 @@ raises, times out or cannot be evaluated is unknown: not pass, not fail.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections import ChainMap
+from typing import TYPE_CHECKING, cast
 
 from plangate.engine.call import Returned, call, context_for
+from plangate.engine.classify import Failure
 from plangate.plan.effects import evidence_of
 from plangate.plan.shape.shape import compile_shape
-from plangate.plan.value.frozen import digest, thaw
 from plangate.plan.value.refs import resolve_all
 from plangate.plan.verdict import EvidenceRef, Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from plangate.engine.bench import Bench
     from plangate.plan.outcome import Says
     from plangate.plan.value.frozen import Json
     from plangate.plan.value.step import Check
+    from plangate.tools.tool import Tool
 
 VERIFIER = "cel@1"
 _TRIES = 2
@@ -33,7 +36,7 @@ async def run_check(
     *,
     step: str | None,
     result: Json = None,
-    evidence: tuple[str, ...] = (),
+    evidence: tuple[EvidenceRef, ...] = (),
 ) -> Verdict:
     """Decide one check.
 
@@ -42,70 +45,86 @@ async def run_check(
         check: From a step's `success` or from the plan's `success_criteria`.
         step: The step it belongs to; None for a criterion of the goal.
         result: The step's output.
-        evidence: References that the step's output showed.
+        evidence: What the step's output showed.
     """
     if check.level in ("L3", "L4"):
-        return _verdict(check, "unknown", why=f"no {check.level} verifier is set up")
+        return _verdict(check, "unknown", (), f"no {check.level} verifier is set up")
     more: dict[str, Json] = {} if step is None else {"result": result}
-    refs = tuple(EvidenceRef(ref=ref, sha256=digest(result)) for ref in evidence)
-    if check.level == "L2":
-        if check.tool is None or check.rule is None:
-            return _verdict(check, "unknown", why="an L2 check needs a tool and a rule")
+    if check.tool is not None:
         seen = await _observe(bench, check, step, result)
         if isinstance(seen, str):
-            return _verdict(check, "unknown", why=seen)
-        more["observed"], refs = seen[0], refs + seen[1]
+            return _verdict(check, "unknown", evidence, seen)
+        more["observed"] = seen.output
+        evidence += seen.evidence
+    elif check.level == "L2":
+        return _verdict(check, "unknown", (), "an L2 check needs a tool that looks at the world")
+    return _judge(bench, check, step, more, evidence)
+
+
+def _judge(
+    bench: Bench,
+    check: Check,
+    step: str | None,
+    more: Mapping[str, Json],
+    evidence: tuple[EvidenceRef, ...],
+) -> Verdict:
     if check.rule is None:
-        return _verdict(check, "pass", evidence=refs, why="the result has the declared shape")
+        if check.level == "L0":
+            return _verdict(check, "pass", evidence, "the result has the declared shape")
+        return _verdict(check, "unknown", evidence, "there is no rule to decide by")
     said = bench.ask(check.rule, step=step, observed=check.tool, **more)
     if said is None:
-        return _verdict(check, "unknown", evidence=refs, why="the rule cannot be evaluated")
-    if said:
-        return _verdict(check, "pass", evidence=refs)
-    return _verdict(check, "fail", evidence=refs, why=f"not true: {check.rule}")
+        return _verdict(check, "unknown", evidence, "the rule cannot be evaluated")
+    return _verdict(check, "pass" if said else "fail", evidence, "" if said else "not true")
 
 
-async def _observe(
-    bench: Bench, check: Check, step: str | None, result: Json
-) -> tuple[Mapping[str, Json], tuple[EvidenceRef, ...]] | str:
+class _Seen:
+    """What a check's tool saw."""
+
+    def __init__(self, tool: Tool, args: Mapping[str, Json], output: Mapping[str, Json]) -> None:
+        self.output = output
+        self.evidence = evidence_of(tool.spec, args, output)
+
+
+async def _observe(bench: Bench, check: Check, step: str | None, result: Json) -> _Seen | str:
     """Read the world with the check's tool; a line of text says why it could not be read."""
     tool = bench.tools.get(check.tool or "")
     if tool is None or tool.spec.name not in bench.catalog.tools:
         return f"tool {check.tool!r} is not available"
     if tool.spec.effect.acts:
         return f"tool {check.tool!r} is not read-only"
-    try:
-        args = resolve_all(check.args, _Values(bench, step, result))
-    except KeyError as exc:
-        return f"argument {exc} is missing"
-    if misfits := compile_shape(tool.spec.params).accepts(args):
-        return f"argument {'.'.join(misfits[0].path)} {misfits[0].says}"
-    if not isinstance(args, Mapping):
-        return "the arguments are no object"
-    why = ""
-    for attempt in range(1, _TRIES + 1):
-        attempt_id = f"{step or 'goal'}-check-{check.id}-{attempt}"
+    args = _arguments(bench, check, tool, step, result)
+    if isinstance(args, str):
+        return args
+    got: Returned | Failure | None = None
+    for number in range(1, _TRIES + 1):
+        attempt_id = f"{step or 'goal'}-{check.id}-{number}"
         context = await context_for(bench, step or "", attempt_id, tool.spec.timeout_s)
         got = await call(tool, args, context)
         if isinstance(got, Returned):
-            return got.output, _shown(tool.spec.name, bench, args, got.output)
-        why = f"{tool.spec.name}: {got.code}"
+            return _Seen(tool, args, got.output)
         if got.outcome != "transient":
             break
-    return why
+    return f"{tool.spec.name}: {got.code}" if isinstance(got, Failure) else "it was not read"
 
 
-def _shown(
-    name: str, bench: Bench, args: Mapping[str, Json], output: Mapping[str, Json]
-) -> tuple[EvidenceRef, ...]:
-    shown = evidence_of(bench.catalog.tools[name], args, output)
-    digested = digest(thaw(output))
-    return tuple(EvidenceRef(ref=ref, sha256=digested) for ref in shown)
+def _arguments(
+    bench: Bench, check: Check, tool: Tool, step: str | None, result: Json
+) -> Mapping[str, Json] | str:
+    own: dict[str, Json] = {"inputs": bench.plan.inputs}
+    if step is not None:
+        own[step] = result
+    values = cast("Mapping[str, Json]", ChainMap(own, cast("dict[str, Json]", bench.outputs)))
+    try:
+        args = resolve_all(check.args, values)
+    except KeyError as exc:
+        return f"argument {exc} is missing"
+    for misfit in compile_shape(tool.spec.params).accepts(args):
+        return f"argument {'.'.join(misfit.path)} {misfit.says}"
+    return cast("Mapping[str, Json]", args)
 
 
-def _verdict(
-    check: Check, says: Says, *, evidence: tuple[EvidenceRef, ...] = (), why: str = ""
-) -> Verdict:
+def _verdict(check: Check, says: Says, evidence: tuple[EvidenceRef, ...], why: str) -> Verdict:
     return Verdict(
         says=says,
         check_id=check.id,
@@ -118,22 +137,3 @@ def _verdict(
         repairable=says == "fail",
         recommended_route={"pass": "", "fail": "replan", "unknown": "ask"}[says],
     )
-
-
-class _Values(Mapping[str, "Json"]):
-    """What a check's arguments may read: inputs, finished steps, and the checked step itself."""
-
-    def __init__(self, bench: Bench, step: str | None, result: Json) -> None:
-        self._own: dict[str, Json] = {"inputs": bench.plan.inputs}
-        if step is not None:
-            self._own[step] = result
-        self._outputs = bench.outputs
-
-    def __getitem__(self, head: str) -> Json:
-        return self._own[head] if head in self._own else self._outputs[head]
-
-    def __iter__(self):  # type: ignore[no-untyped-def]  # noqa: ANN204 - Mapping asks for it
-        return iter({**self._own, **dict.fromkeys(self._outputs)})
-
-    def __len__(self) -> int:
-        return len(self._own) + len(self._outputs)

@@ -177,7 +177,7 @@ class _Flow:
             Ended(
                 step=step,
                 status="unknown" if each.status == "unknown" else "failed",
-                outcome=each.outcome,
+                outcome=each.outcome or "unknown",
                 code=each.error_code,
                 why=each.why,
             )

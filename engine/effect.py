@@ -15,6 +15,7 @@ from plangate.engine.classify import Failure, classify
 from plangate.journal.events import EffectMoved
 from plangate.journal.ledger import Intent
 from plangate.plan.effects import effect_key
+from plangate.tools.answers import Found
 
 if TYPE_CHECKING:
     from plangate.engine.bench import Bench
@@ -103,50 +104,57 @@ class Act:
 
     async def reenter(self, row: EffectRow, intent: Intent) -> Acted:
         """Go on from what the ledger says about this effect."""
-        if row.state == "done":
-            if row.output is None:
-                says = "the effect is done but left no usable result"
-                return Acted(Failure("unexpected_state", row.error_code, says), self.key, "ledger")
-            output = self.bench.session.load(row.output)
-            return Acted(judge_output(self.tool, output), self.key, "ledger")
-        if row.state == "compensated":
-            says = "this effect was undone; doing it again needs a new goal"
-            return Acted(Failure("unexpected_state", "compensated", says), self.key, "ledger")
+        if row.state in ("done", "compensated"):
+            return Acted(self._recorded(row), self.key, "ledger")
         if await asyncio.to_thread(self._alive_elsewhere, row):
             says = f"run {row.run_id} is doing this very effect now"
             return Acted(Failure("transient", "in_flight", says), self.key)
         if row.state == "accepted" and row.operation_id is not None:
             return Acted(await self.poll(row.operation_id), self.key, "poll")
-        return await self.ask_outside(row, intent)
+        return await self._unsettled(row, intent)
 
-    async def ask_outside(self, row: EffectRow, intent: Intent) -> Acted:
-        """An intent without an outcome: the outside may know what became of it."""
-        tool = self.tool
-        if tool.reconcile is None:
-            if tool.spec.idempotent:
-                return Acted(await self.dispatch(), self.key)
-            await self.settle("unknown", code="no_reconcile", was=row.state)
-            says = "it may have happened, and the tool cannot ask"
+    async def _unsettled(self, row: EffectRow, intent: Intent) -> Acted:
+        """An intent without an outcome, of an owner that is gone or of an attempt before."""
+        if self.tool.reconcile is None and self.tool.spec.idempotent:
+            return Acted(await self.dispatch(), self.key)
+        found = await self._found(row)
+        if found.happened is None:
+            await self.settle("unknown", code="outcome_unknown", was=row.state)
+            says = "it may have happened, and the outside cannot say"
             return Acted(Failure("unknown", "outcome_unknown", says), self.key)
+        if not found.happened:
+            return await self._again(intent)
+        return Acted(await self._adopt(found), self.key, "reconcile")
+
+    def _recorded(self, row: EffectRow) -> Returned | Failure:
+        if row.state == "compensated":
+            says = "this effect was undone; doing it again needs a new goal"
+            return Failure("unexpected_state", "compensated", says)
+        if row.output is None:
+            says = "the effect is done but left no usable result"
+            return Failure("unexpected_state", row.error_code or "no_result", says)
+        return judge_output(self.tool, self.bench.session.load(row.output))
+
+    async def _found(self, row: EffectRow) -> Found:
+        """An intent without an outcome: the outside may know what became of it."""
+        if self.tool.reconcile is None:
+            return Found(happened=None)
         try:
             async with asyncio.timeout(self.context.deadline_s):
-                found = await tool.reconcile(self.key, self.ready.args, self.context)
+                return await self.tool.reconcile(self.key, self.ready.args, self.context)
         except Exception as exc:  # noqa: BLE001 - foreign code; no answer is unknown, not "no"
-            await self.settle("unknown", code="reconcile_failed", was=row.state)
-            says = classify(tool.spec, exc).says
-            return Acted(Failure("unknown", "reconcile_failed", says), self.key)
-        if found.happened and found.operation_id is not None and tool.spec.settles:
-            return Acted(await self.accepted(found.operation_id), self.key, "reconcile")
-        if found.happened:
-            got = judge_output(tool, found.output)
-            code = "" if isinstance(got, Returned) else got.code
-            await self.settle("done", got=got, code=code)
-            return Acted(got, self.key, "reconcile")
-        if found.happened is None:
-            await self.settle("unknown", code="reconcile_silent", was=row.state)
-            says = "the outside cannot say whether it happened"
-            return Acted(Failure("unknown", "outcome_unknown", says), self.key)
-        return await self._again(intent)
+            says = classify(self.tool.spec, exc).says
+            self.bench.report({"type": "reconcile_failed", "step": row.step, "text": says})
+            return Found(happened=None)
+
+    async def _adopt(self, found: Found) -> Returned | Failure:
+        """The effect happened: take over what the outside knows of it."""
+        if found.operation_id is not None and self.tool.spec.settles:
+            return await self.accepted(found.operation_id)
+        got = judge_output(self.tool, found.output)
+        code = "" if isinstance(got, Returned) else got.code
+        await self.settle("done", got=got, code=code)
+        return got
 
     async def accepted(self, operation_id: str) -> Returned | Failure:
         """Record that the outside took the order, then wait for it to finish."""

@@ -1,4 +1,4 @@
-"""Which step may start now. Dataflow: a step starts when its own predecessors settled, never a wave.
+"""Which step may start now: one whose own predecessors have settled; there are no waves.
 
 Pure bookkeeping over one plan; each operation costs the number of edges it touches.
 """

@@ -15,10 +15,10 @@ Reason: TypeAlias = Literal[
 ]
 """Why the executor returned.
 
-`done` every step ended well · `question` a human step waits · `approval` an acting step needs an
-approval · `declined` an expected business "no" · `trigger` a failure to reflect on · `abort` a route
-or an abort condition · `budget` a limit · `drained` asked to stop · `stranded` steps are left and
-none can run, which is never success.
+`done` every step ended well · `question` a human step waits · `approval` an acting step needs
+an approval · `declined` an expected business "no" · `trigger` a failure to reflect on · `abort` a
+route or an abort condition · `budget` a limit · `drained` asked to stop · `stranded` steps are left
+and none can run, which is never success.
 """
 
 
@@ -51,13 +51,14 @@ def halt_of(ends: Sequence[Ended], left: Sequence[str]) -> Halt:
         ends: How the steps of this executor pass ended, `waiting` ones included.
         left: Steps that have not ended.
     """
-    for wanted in _URGENT:
-        if (ended := _first(ends, lambda each: trigger_of(each) == wanted)) is not None:
-            return _halt("abort" if ended.action == "abort" else "trigger", wanted, ended)
-    if (ended := _first(ends, _is_declined)) is not None:
-        return _halt("declined", "declined", ended)
-    if (ended := _first(ends, lambda each: each.status == "waiting")) is not None:
-        return _halt("question" if ended.code == "question" else "approval", "person", ended)
+    fired = [(_URGENT.index(kind), each) for each in ends if (kind := trigger_of(each))]
+    if fired:
+        rank, worst = min(fired, key=lambda each: each[0])
+        return _halt("abort" if worst.action == "abort" else "trigger", _URGENT[rank], worst)
+    if (refused := _first(ends, _is_declined)) is not None:
+        return _halt("declined", "declined", refused)
+    if (waits := _first(ends, lambda each: each.status == "waiting")) is not None:
+        return _halt("question" if waits.code == "question" else "approval", "person", waits)
     if left:
         return Halt(reason="stranded", step=left[0], says=f"{len(left)} steps can never run")
     return Halt(reason="done")

@@ -32,7 +32,6 @@ class Input(TypedDict, total=False):
     goal_id: Annotated[str, EphemeralValue]
     """The caller's own key for the goal; the same key never pays twice. Left out: new per run."""
 
-
     task: Annotated[str, EphemeralValue]
     """Name of the template to plan with, where several could be meant."""
 

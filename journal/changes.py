@@ -14,6 +14,7 @@ from plangate.journal.events import (
     AttemptStarted,
     BudgetStopped,
     DecisionTaken,
+    DraftRefused,
     GoalVerified,
     ModelCalled,
     PlanCriticized,
@@ -46,7 +47,12 @@ def change(event: object, view: RunView) -> None:
 @change.register(RunStarted)
 def _started(event: RunStarted, view: RunView) -> None:
     view.goal_id, view.goal = event.goal_id, event.goal
-    view.principal, view.inputs = event.principal, event.inputs
+    view.principal, view.inputs, view.task = event.principal, event.inputs, event.task
+
+
+@change.register(DraftRefused)
+def _draft_refused(event: DraftRefused, view: RunView) -> None:
+    view.refused.append(event)
 
 
 @change.register(RunResumed)
@@ -77,6 +83,7 @@ def _proposed(event: PlanProposed, view: RunView) -> None:
         if kind in ("effect", "escalation") or step in carried
     }
     view.goal_verified = None
+    view.open_trigger = None
 
 
 @change.register(PlanValidated)
@@ -103,9 +110,13 @@ def _asked(event: QuestionAsked, view: RunView) -> None:
 
 @change.register(DecisionTaken)
 def _decided(event: DecisionTaken, view: RunView) -> None:
+    if event.decision == "carried":
+        view.approved[event.content_hash] = event
+        return
     if event.question_id in view.decisions:
         return
     view.decisions[event.question_id] = event
+    view.open_trigger = None
     asked = view.questions.get(event.question_id)
     if asked is None:
         return
@@ -116,6 +127,8 @@ def _decided(event: DecisionTaken, view: RunView) -> None:
         view.steps[step.step] = replace(step, status="running" if step.attempts else "pending")
     if asked.kind == "approval":
         _approval(event, asked, view)
+    if event.decision in ("retry", "settle"):
+        view.steps.pop(asked.step or "", None)  # it starts anew; its attempts stay in the log
 
 
 def _approval(event: DecisionTaken, asked: QuestionAsked, view: RunView) -> None:
@@ -139,6 +152,7 @@ def _released(event: StepReleased, view: RunView) -> None:
 @change.register(AttemptStarted)
 def _attempt_started(event: AttemptStarted, view: RunView) -> None:
     view.attempts[event.attempt_id] = AttemptView(event)
+    view.tries[event.step] += 1
     view.tool_calls += "@" in event.capability
     if event.plan_version == view.version:
         step = _step(view, event.step)
@@ -182,6 +196,7 @@ def _step_ended(event: StepEnded, view: RunView) -> None:
 @change.register(TriggerFired)
 def _triggered(event: TriggerFired, view: RunView) -> None:
     view.triggers.append(event)
+    view.open_trigger = event
 
 
 @change.register(Reflected)

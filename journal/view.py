@@ -7,6 +7,7 @@ each event changes.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from plangate.journal.events import (
         BudgetStopped,
         DecisionTaken,
+        DraftRefused,
         Entry,
         Event,
         GoalVerified,
@@ -47,6 +49,7 @@ class RunView:
     goal: str = ""
     principal: str = ""
     inputs: Ref = ""
+    task: str = ""
     seq: int = 0
     """Events applied so far, which is the number of the newest one."""
 
@@ -83,7 +86,14 @@ class RunView:
     judged: dict[str, str] = field(default_factory=dict)
     """By step, the attempt that `verdicts` is about."""
 
+    tries: Counter[str] = field(default_factory=Counter)
+    """By step, attempts of all plan versions: the number of the newest."""
+
+    refused: list[DraftRefused] = field(default_factory=list)
     triggers: list[TriggerFired] = field(default_factory=list)
+    open_trigger: TriggerFired | None = None
+    """The newest trigger that no decision and no new plan version has answered."""
+
     reflections: list[Reflected] = field(default_factory=list)
     spent_usd: Decimal | None = Decimal(0)
     """None from the first unknown price on: an unknown part makes an unknown sum."""

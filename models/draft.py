@@ -6,7 +6,6 @@ plan (unknown steps and tools, types, cycles) is left to the validation layers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
@@ -20,6 +19,8 @@ from plangate.plan.value.plan import Author, Budget, Constraint, Plan
 from plangate.plan.value.refs import Ref, refs_in
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from plangate.models.wire import DraftArg, DraftCheck, DraftStep
     from plangate.plan.catalog import Catalog
     from plangate.plan.value.frozen import Json
@@ -192,14 +193,15 @@ class _Writer:
 
 
 def _given(about: About) -> dict[str, Any]:
-    optional = ("constraints", "input_schema", "policy_hash")
     return {
         "goal": about["goal"],
         "goal_id": about["goal_id"],
         "inputs": about["inputs"],
         "budget": about.get("budget", Budget()),
         "author": about.get("author", Author(kind="planner")),
-        **{name: about[name] for name in optional if name in about},
+        "constraints": about.get("constraints", ()),
+        "input_schema": about.get("input_schema"),
+        "policy_hash": about.get("policy_hash", ""),
     }
 
 

@@ -66,7 +66,7 @@ def object_in(text: str) -> str | None:
         None where there is none, or where one starts and does not end.
 
     Example:
-        >>> object_in('Sure! ```json\\n{"a": [1]}\\n``` Anything else?')
+        >>> object_in('Sure! ```{"a": [1]}``` Anything else?')
         '{"a": [1]}'
     """
     spans = list(_objects(text)) if len(text) <= LONGEST else []

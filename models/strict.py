@@ -9,13 +9,14 @@ Source: https://platform.openai.com/docs/guides/structured-outputs (supported sc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from plangate.plan.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from plangate.plan.value.frozen import Frozen
 
 _LEFT_OUT = frozenset({"title", "minLength", "maxLength"})
@@ -54,12 +55,7 @@ def unsafe(schema: Mapping[str, Any]) -> Iterator[str]:
     yield from _unsafe(schema, "$")
 
 
-def _unsafe(node: Any, at: str) -> Iterator[str]:
-    if isinstance(node, list):
-        for index, item in enumerate(node):
-            yield from _unsafe(item, f"{at}[{index}]")
-    if not isinstance(node, Mapping):
-        return
+def _unsafe(node: Mapping[str, Any], at: str) -> Iterator[str]:
     yield from (f"{at}: {word}" for word in sorted(_REFUSED & node.keys()))
     if node.get("type") == "object":
         if node.get("additionalProperties") is not False:
@@ -72,12 +68,12 @@ def _unsafe(node: Any, at: str) -> Iterator[str]:
         yield from _unsafe(child, place)
 
 
-def _children(node: Mapping[str, Any], at: str) -> Iterator[tuple[str, Any]]:
+def _children(node: Mapping[str, Any], at: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for word in _DEFINES_NAMES & node.keys():
         yield from ((f"{at}.{name}", child) for name, child in node[word].items())
-    for word in ("items", "anyOf"):
-        if word in node:
-            yield f"{at}.{word}", node[word]
+    yield from ((f"{at}.anyOf[{n}]", child) for n, child in enumerate(node.get("anyOf", ())))
+    if "items" in node:
+        yield f"{at}.items", node["items"]
 
 
 def _bare(node: Any, *, names: bool = False) -> Any:

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from pydantic import JsonValue
+
 from plangate.graph.payload import Answer
 from plangate.journal.decisions import Decision
 from plangate.journal.events import QuestionAsked
@@ -81,22 +83,38 @@ def decide(
 def _fault(question: QuestionAsked, answer: Answer, now: datetime) -> str:
     """Say why an answer does not fit its question; empty if it does."""
     allowed = ALLOWED[question.kind]
-    if answer.question_id and answer.question_id != question.question_id:
-        return f"it answers {answer.question_id}, but {question.question_id} is asked"
-    if answer.plan_hash and answer.plan_hash.removeprefix("sha256:") != question.content_hash:
-        return "it was given for another version of the plan"
-    if question.expires_at is not None and now >= question.expires_at:
-        return f"it came after {question.expires_at:%Y-%m-%d %H:%M:%S} UTC"
-    if answer.decision not in allowed:
-        return f"{answer.decision!r} is not one of {', '.join(allowed)}"
-    if answer.steps or answer.edits:
-        return "approving single steps and edits are not supported in this version"
-    if answer.decision == "changes" and not answer.comment.strip():
-        return "asking for changes needs a comment that says which"
-    if answer.decision in ("answer", "settle") and not isinstance(answer.answer, Mapping):
-        return "it holds no answer object"
-    return ""
+    expires = question.expires_at
+    faults = (
+        (
+            answer.question_id not in ("", question.question_id),
+            f"it answers {answer.question_id}, but {question.question_id} is asked",
+        ),
+        (
+            answer.plan_hash.removeprefix("sha256:") not in ("", question.content_hash),
+            "it was given for another version of the plan",
+        ),
+        (expires is not None and now >= expires, f"it came after {expires}"),
+        (
+            answer.decision not in allowed,
+            f"{answer.decision!r} is not one of {', '.join(allowed)}",
+        ),
+        (
+            bool(answer.steps or answer.edits),
+            "approving single steps and edits are not supported in this version",
+        ),
+        (
+            answer.decision == "changes" and not answer.comment.strip(),
+            "asking for changes needs a comment that says which",
+        ),
+        (
+            answer.decision in ("answer", "settle") and not isinstance(answer.answer, Mapping),
+            "it holds no answer object",
+        ),
+    )
+    return next((says for wrong, says in faults if wrong), "")
 
 
-def _plain(answer: Json) -> dict[str, Json]:
-    return thaw(answer) if isinstance(answer, Mapping) else {}  # type: ignore[return-value]
+def _plain(answer: Json) -> dict[str, JsonValue]:
+    return (
+        {key: thaw(value) for key, value in answer.items()} if isinstance(answer, Mapping) else {}
+    )

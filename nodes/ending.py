@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from plangate.journal.events import TriggerFired
 from plangate.journal.view import RunView
 from plangate.plan.outcome import Says
 
@@ -33,17 +34,21 @@ def ending_of(view: RunView) -> Ending:
         return Ending("stopped", "unknown", f"{view.stopped.limit}: {view.stopped.spent}")
     if view.goal_verified is not None and view.goal_verified.says == "pass":
         return Ending("completed", "pass")
-    fired = view.triggers[-1] if view.triggers else None
-    if fired is None:
-        return Ending("failed", "unknown", "it ended without a verdict")
+    return _after(view.triggers[-1]) if view.triggers else _UNJUDGED
+
+
+_UNJUDGED = Ending("failed", "unknown", "it ended without a verdict")
+_UNSURE = frozenset({"effect_unknown", "verdict_unknown", "goal_unknown"})
+
+
+def _after(fired: TriggerFired) -> Ending:
+    why = f"{fired.code}: {fired.says}"
     if fired.kind == "drained":
         return Ending("stopped", "unknown", "asked to stop")
     if fired.kind == "declined":
-        return Ending("declined", "fail", f"{fired.code}: {fired.says}")
-    unsure = fired.kind in ("effect_unknown", "verdict_unknown", "goal_unknown")
-    verdict: Says = "unknown" if unsure else "fail"
-    ending: Literal["aborted", "failed"] = "aborted" if fired.kind == "abort" else "failed"
-    return Ending(ending, verdict, f"{fired.kind} {fired.code}: {fired.says}".strip())
+        return Ending("declined", "fail", why)
+    verdict: Says = "unknown" if fired.kind in _UNSURE else "fail"
+    return Ending("aborted" if fired.kind == "abort" else "failed", verdict, f"{fired.kind} {why}")
 
 
 def _issues(view: RunView) -> str:

@@ -16,10 +16,12 @@ from plangate.graph.payload import Answer, read_answer
 from plangate.graph.state import State
 from plangate.journal.decisions import Decision
 from plangate.journal.events import AnswerRefused, DecisionTaken, QuestionAsked
+from plangate.journal.ledger import Settlement
 from plangate.journal.session import Session
 from plangate.nodes.decide import Refused, decide
 from plangate.nodes.kit import Kit
 from plangate.nodes.question import asked, carried, next_question
+from plangate.plan.outcome import EffectState
 from plangate.plan.value.plan import Plan
 
 
@@ -126,16 +128,19 @@ def _next(session: Session, plan: Plan, question: QuestionAsked, decision: str) 
 
 async def _settle_effect(session: Session, question: QuestionAsked, decision: Decision) -> None:
     """A person says what became of an effect; the ledger keeps who said so."""
-    state = "done" if decision.answer.get("state") == "done" else "failed"
     output = decision.answer.get("output")
-    ref = session.put(output) if output is not None else None
+    said = Settlement(
+        output=session.put(output) if output is not None else None,
+        by=decision.by,
+        note=decision.comment,
+    )
+    state: EffectState = "done" if decision.answer.get("state") == "done" else "failed"
     await session.aflush()
+    await asyncio.to_thread(_settle_open, session, question.step or "", state, said)
+
+
+def _settle_open(session: Session, step: str, state: EffectState, said: Settlement) -> None:
     ledger = session.journal.ledger
-    rows = await asyncio.to_thread(ledger.list, run_id=session.run.run_id)
-    for row in rows:
-        if row.step == question.step and row.state in ("intended", "accepted", "unknown"):
-            await asyncio.to_thread(
-                lambda key=row.effect_key: ledger.settle(
-                    session.lease, key, state, output=ref, business_state=f"by {decision.by}"
-                )
-            )
+    for row in ledger.list(run_id=session.run.run_id):
+        if row.step == step and row.state in ("intended", "accepted", "unknown"):
+            ledger.settle(session.lease, row.effect_key, state, **said)

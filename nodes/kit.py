@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from random import random
 from typing import Any
+
+from langgraph.config import get_stream_writer
 
 from plangate.budget.estimate import estimate
 from plangate.budget.meter import Meter
@@ -19,7 +21,7 @@ from plangate.plan.facts import Facts, History, PlanEstimate, Rights
 from plangate.plan.policy import Policy
 from plangate.plan.repair import RepairRule
 from plangate.plan.templates import Template
-from plangate.plan.value.frozen import Json, parse
+from plangate.plan.value.frozen import parse
 from plangate.plan.value.plan import Budget, Plan
 from plangate.tools.registry import Registry
 
@@ -71,7 +73,6 @@ class Kit:
     history: Callable[[], History] = History
     jitter: Callable[[], float] = random
     parallel: int = 64
-    report: Callable[[Mapping[str, Json]], None] = lambda _: None
 
     def rights(self, session: Session) -> Rights:
         """Return the principal of the run, as recorded when it started."""
@@ -109,7 +110,7 @@ class Kit:
         )
 
     def bench(self, session: Session, plan: Plan) -> Bench:
-        """Put a plan version on the bench."""
+        """Put a plan version on the bench; progress goes to LangGraph's `custom` stream."""
         view = session.view
         return Bench(
             plan=plan,
@@ -131,5 +132,5 @@ class Kit:
             ),
             now=self.now,
             jitter=self.jitter,
-            report=self.report,
+            report=get_stream_writer(),
         )

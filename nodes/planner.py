@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import JsonValue
+
 from plangate.graph.state import State
 from plangate.journal.events import DraftRefused, PlanProposed, RunStarted
 from plangate.journal.session import Session
-from plangate.models.call import call_model
+from plangate.models.call import ask_model
+from plangate.models.chat import model_name
 from plangate.models.draft import PlanDraft, compile_draft
 from plangate.models.render import render_catalog, render_issues, render_policy
 from plangate.nodes.kit import Kit
@@ -16,8 +19,8 @@ from plangate.plan.errors import ConfigError, ModelFailed
 from plangate.plan.issue import Issue
 from plangate.plan.templates import Template
 from plangate.plan.value.diff import diff
-from plangate.plan.value.frozen import Json, parse
-from plangate.plan.value.plan import Plan
+from plangate.plan.value.frozen import parse
+from plangate.plan.value.plan import Author, Plan
 from plangate.prompts.loader import load
 
 
@@ -40,7 +43,7 @@ async def planner(state: State, session: Session, kit: Kit) -> dict[str, Any]:
 
 def _begin(state: State, session: Session) -> None:
     """The first event of a run: the goal as it was given."""
-    if session.view.started is None:
+    if not session.view.seq:
         session.emit(
             RunStarted(
                 goal_id=session.run.goal_id,
@@ -111,8 +114,8 @@ def _propose(session: Session, plan: Plan) -> None:
 
 
 def _fill(session: Session, kit: Kit) -> Plan:
-    inputs = session.load(session.view.inputs)
-    template = choose(kit.templates, session.view.started.task, inputs)
+    inputs = _inputs(session)
+    template = choose(kit.templates, session.view.task)
     return template.fill(
         session.run.goal,
         inputs,
@@ -122,7 +125,7 @@ def _fill(session: Session, kit: Kit) -> Plan:
     )
 
 
-def choose(templates: tuple[Template, ...], task: str, inputs: Json) -> Template:
+def choose(templates: tuple[Template, ...], task: str) -> Template:
     """Pick the template that the caller named, or the only one there is.
 
     Raises:
@@ -146,16 +149,15 @@ def choose(templates: tuple[Template, ...], task: str, inputs: Json) -> Template
 
 async def _draft(session: Session, kit: Kit) -> Plan | None:
     """Ask the model; None where its answer could not be compiled (the issues are in the log)."""
-    catalog = kit.catalog(session)
-    inputs = session.load(session.view.inputs)
-    draft = await call_model(
+    catalog, prompt = kit.catalog(session), load("planner")
+    reply = await ask_model(
         kit.model,
-        load("planner"),
+        prompt,
         {
             "catalog": render_catalog(catalog),
             "policy": render_policy(kit.policy),
             "goal": session.run.goal,
-            "inputs": inputs,
+            "inputs": _inputs(session),
             "issues": render_issues(_last_issues(session)),
             "feedback": _feedback(session),
         },
@@ -165,18 +167,25 @@ async def _draft(session: Session, kit: Kit) -> Plan | None:
         on_call=session.emit,
     )
     compiled = compile_draft(
-        draft,
+        reply.value or reply.text,
         catalog,
         goal=session.run.goal,
         goal_id=session.run.goal_id,
-        inputs=inputs,
+        inputs=_inputs(session),
         budget=kit.budget,
         policy_hash=kit.policy.content_hash,
+        author=Author(kind="planner", name=model_name(kit.model), prompt_sha256=prompt.sha256),
     )
     if isinstance(compiled, Plan):
         return compiled
-    session.emit(DraftRefused(draft=session.put(draft.model_dump(mode="json")), issues=compiled))
+    session.emit(DraftRefused(draft=session.put(reply.text), issues=compiled))
     return None
+
+
+def _inputs(session: Session) -> dict[str, JsonValue]:
+    """What the user gave, as the first event has it."""
+    given = session.load(session.view.inputs)
+    return given if isinstance(given, dict) else {}
 
 
 def _last_issues(session: Session) -> tuple[Issue, ...]:

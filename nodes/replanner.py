@@ -1,4 +1,4 @@
-"""The replanner: a patch of the current version, as small as the damage. Never a plan tried before."""
+"""The replanner: a patch as small as the damage, and never a plan that was tried before."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def replanner(_: State, session: Session, kit: Kit) -> dict[str, Any]:
 def _patched(session: Session, kit: Kit, plan: Plan, fired: TriggerFired) -> Patched:
     step = fired.step or ""
     rule = find(kit.repairs, fired.code, plan.by_id[step].tool or "")
-    assert rule is not None, "the reflector sends only what a rule covers"
+    assert rule is not None, "the reflector sends only what a rule covers"  # noqa: S101 (ours)
     done = frozenset(
         name for name, each in session.view.steps.items() if each.status in ("done", "skipped")
     )

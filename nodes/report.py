@@ -119,7 +119,7 @@ def report_of(
 
 def _diffs(session: Session) -> list[Json]:
     return [
-        {"diff": session.load(each.diff), "trigger": each.trigger}  # type: ignore[dict-item]
+        {"diff": session.load(each.diff), "trigger": each.trigger}
         for each in session.view.plans.values()
         if each.diff is not None
     ]

@@ -1,4 +1,4 @@
-"""The last node: states how the run ended, from the record, and closes it or leaves it resumable."""
+"""The last node: states from the record how the run ended, and closes it or leaves it open."""
 
 from __future__ import annotations
 

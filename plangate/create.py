@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from plangate.agent import Agent, Connect
@@ -10,6 +9,8 @@ from plangate.plan.facts import Rights
 from plangate.plan.value.plan import Budget
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from langgraph.checkpoint.base import BaseCheckpointSaver
     from langgraph.graph.state import CompiledStateGraph
     from langgraph.store.base import BaseStore

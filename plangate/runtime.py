@@ -6,20 +6,20 @@ The CLI, the console and `create_plan_agent` stand on this; no decision is made 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from langgraph.runtime import get_runtime
+
 from plangate.agent import Agent, open_world
 from plangate.budget.prices import PriceBook
-from plangate.graph.bridge import run_blocking
-from plangate.graph.owned import Desk, owned
-from plangate.graph.payload import Answer
+from plangate.graph.bridge import iterate
+from plangate.graph.desk import Desk, thread_of
+from plangate.graph.owned import Body, owned
 from plangate.graph.saver import check_saver, open_saver
 from plangate.graph.wiring import Nodes, wire
-from plangate.journal.decisions import Decision
-from plangate.journal.events import QuestionAsked
 from plangate.journal.journal import Journal
 from plangate.journal.runs import Run
 from plangate.journal.view import RunView, fold
@@ -34,17 +34,27 @@ from plangate.nodes.replanner import replanner
 from plangate.nodes.settle import settle
 from plangate.nodes.validator import validator
 from plangate.nodes.verifier import verifier
-from plangate.plan.errors import ConfigError
+from plangate.plan.errors import ConfigError, Denied
 from plangate.plan.facts import Rights
 from plangate.plan.policy import Policy
 from plangate.plan.repair import load_repairs
 from plangate.plan.templates import Template
+from plangate.plan.value.frozen import parse
 from plangate.tools.registry import Registry
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from langchain_core.runnables import RunnableConfig
     from langgraph.checkpoint.base import BaseCheckpointSaver
     from langgraph.graph.state import CompiledStateGraph
     from langgraph.store.base import BaseStore
+
+    from plangate.graph.payload import Answer
+    from plangate.graph.state import State
+    from plangate.journal.decisions import Decision
+    from plangate.journal.events import QuestionAsked
+    from plangate.journal.session import Session
 
 BODIES = {
     "planner": planner,
@@ -93,30 +103,38 @@ class Runtime:
         self.agent = agent
         self.journal = Journal.open(journal_url)
         self.kit = _kit(agent, self.journal, chosen)
-        desk = Desk(self.journal, start=self._start, ttl_s=chosen.ttl_s)
+        self.desk = Desk(self.journal, start=self._start, ttl_s=chosen.ttl_s)
         saver = chosen.checkpointer or open_saver(journal_url)
         check_saver(saver, journal_url)
         nodes = {
-            name: owned(name, partial(body, kit=self.kit), desk) for name, body in BODIES.items()
+            name: owned(name, partial(body, kit=self.kit), self.desk)
+            for name, body in BODIES.items()
         }
         self.graph: CompiledStateGraph[Any, Any, Any, Any] = wire(
             Nodes(**nodes), saver=saver, store=chosen.store, context_schema=Rights, name=agent.name
         )
 
     def close(self) -> None:
-        """Close the world and the journal."""
+        """Let go of all runs, then close the world and the journal."""
+        self.desk.close()
         self.kit.world.close()
         self.journal.close()
 
-    def start(self, given: Mapping[str, Any], *, rights: Rights | None = None) -> Iterator[Any]:
+    def start(
+        self, given: Mapping[str, Any], *, run_id: str = "", rights: Rights | None = None
+    ) -> Iterator[Any]:
         """Start a run and yield its progress until the next question or the end.
 
         Args:
-            given: `goal`, `inputs`, and where wanted `goal_id`, `task`, `run_id`.
+            given: `goal`, `inputs`, and where wanted `goal_id`, `task`.
+            run_id: From `new_run_id()`, where the caller wants to know it beforehand.
             rights: Who acts; None: the agent's own.
+
+        Returns:
+            Pairs of stream mode (`custom`, `updates`) and value, as LangGraph gives them.
         """
-        run_id = str(given.get("run_id") or new_run_id())
-        return self._stream({**given, "run_id": run_id}, run_id, rights)
+        run_id = run_id or new_run_id()
+        return self._stream(dict(given), run_id, rights)
 
     def advance(self, run_id: str) -> Iterator[Any]:
         """Go on with a run from what is recorded, until the next question or the end.
@@ -129,7 +147,7 @@ class Runtime:
         if run.status == "ended":
             raise ConfigError(f"run {run_id} has ended ({run.ending})", hint="Start a new run.")
         state = self.graph.get_state(_config(run.thread_id))
-        again = None if state.next else {"run_id": run_id}
+        again = None if state.next else self._same_goal(run)
         return self._stream(again, run.thread_id, run.principal)
 
     def view(self, run_id: str) -> RunView:
@@ -168,8 +186,6 @@ class Runtime:
         )
 
     def _stream(self, given: Any, thread: str, rights: Rights | None) -> Iterator[Any]:
-        from plangate.graph.bridge import iterate
-
         return iterate(
             self.graph.astream(
                 given,
@@ -180,12 +196,35 @@ class Runtime:
             )
         )
 
-    def _start(self, state: Mapping[str, Any], thread_id: str, rights: Rights | None) -> str:
+    def _for_principal(self, body: Any) -> Body:
+        """`context=` is not in a checkpoint, so each invocation says anew for whom it acts."""
+
+        async def node(state: State, session: Session) -> Mapping[str, Any]:
+            who = _rights(get_runtime().context) or self.agent.rights
+            owner = session.run.principal.principal
+            if who.principal != owner:
+                raise Denied(
+                    f"run {session.run.run_id} acts for {owner!r}, not for {who.principal!r}",
+                    hint=f"Pass context= with principal {owner!r}.",
+                )
+            update: Mapping[str, Any] = await body(state, session, self.kit)
+            return update
+
+        return node
+
+    def _same_goal(self, run: Run) -> dict[str, Any]:
+        """A run that stopped at a limit is taken up by its own goal; see `graph.owned`."""
+        inputs = self.journal.artifacts.get(self.view(run.run_id).inputs)
+        return {"goal": run.goal, "goal_id": run.goal_id, "inputs": inputs}
+
+    def _start(self, state: State, config: RunnableConfig) -> str:
         """Create the row of a new run; called by the first node that needs one."""
         goal = str(state.get("goal") or "").strip()
         if not goal:
-            raise ConfigError("there is no goal", hint='Invoke with {"goal": ..., "inputs": ...}.')
-        run_id = str(state.get("run_id") or new_run_id())
+            raise ConfigError("the goal is empty", hint='Invoke with {"goal": ..., "inputs": ...}.')
+        thread_id = thread_of(config)
+        # A thread that `start` made lends its name to its run.
+        run_id = thread_id if thread_id.startswith("run_") else new_run_id()
         self.journal.runs.create(
             Run(
                 run_id=run_id,
@@ -193,7 +232,7 @@ class Runtime:
                 goal=goal,
                 thread_id=thread_id,
                 agent=self.agent.name,
-                principal=rights or self.agent.rights,
+                principal=_rights(get_runtime().context) or self.agent.rights,
             )
         )
         return run_id
@@ -204,7 +243,7 @@ def new_run_id() -> str:
     return f"run_{uuid.uuid4().hex[:16]}"
 
 
-def _config(thread_id: str) -> dict[str, Any]:
+def _config(thread_id: str) -> RunnableConfig:
     return {"configurable": {"thread_id": thread_id}}
 
 
@@ -225,4 +264,6 @@ def _kit(agent: Agent, journal: Journal, chosen: Options) -> Kit:
     )
 
 
-__all__ = ["BODIES", "Options", "Runtime", "new_run_id", "run_blocking"]
+def _rights(context: object) -> Rights | None:
+    """Read who acts from `context=`: a `Rights`, or a mapping of its fields."""
+    return parse(Rights, context) if isinstance(context, (Rights, Mapping)) else None

@@ -74,8 +74,10 @@ def read_signature(name: str, body: Callable[..., Any]) -> Signature:
 
 
 def _hints(name: str, body: Callable[..., Any]) -> dict[str, Any]:
+    # Linters move the import of ToolContext under TYPE_CHECKING, so it is known here in any case.
+    names = {"ToolContext": ToolContext} | getattr(inspect.unwrap(body), "__globals__", {})
     try:
-        return get_type_hints(body, include_extras=True)
+        return get_type_hints(body, globalns=names, include_extras=True)
     except NameError as exc:
         raise ConfigError(
             f"tool {name!r}: annotation {exc.name!r} cannot be found at run time",

@@ -32,6 +32,8 @@ _OPEN = ("accepted", "completed")
 FIRST_OPERATION = 88
 FIRST_REFUND = 77
 DELAY_S = 0.2
+SILENT_S = 30.0
+"""Longer than any caller waits."""
 
 
 class Refused(Exception):
@@ -56,22 +58,13 @@ class Operation:
     """Of the payment; None until it is made."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Accepted:
-    """Answer to a request."""
-
-    operation: Operation
-    fresh: bool
-    """False if the key had been used before: the answer is then about that first request."""
-
-
 class Provider:
     """The provider's counter."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def refund(self, key: str, order_id: str, line: int, amount_cents: int) -> Accepted:
+    def refund(self, key: str, order_id: str, line: int, amount_cents: int) -> Operation:
         """Ask for a refund.
 
         Args:
@@ -82,7 +75,8 @@ class Provider:
 
         Raises:
             Refused: It will not do that: `idempotency_key_reused`, `amount_exceeds_payment`.
-            ConnectionError: It could not be reached; nothing happened.
+            ConnectionError: It could not be reached, or did not answer: nobody can tell from that
+                whether it accepted.
         """
         self._reach()
         asked = {"order_id": order_id, "line": line, "amount_cents": amount_cents}
@@ -92,11 +86,15 @@ class Provider:
             if known is not None:
                 if any(getattr(known, name) != value for name, value in asked.items()):
                     raise Refused("idempotency_key_reused", f"{known.operation_id} has this key")
-                return Accepted(operation=known, fresh=False)
+                return known
             if not 0 < amount_cents <= _left_cents(connection, order_id, line):
                 raise Refused("amount_exceeds_payment", "more than was paid and not yet refunded")
             made = _accept(connection, key, asked)
-        return Accepted(operation=made, fresh=True)
+            goes_silent = bool(_switch(connection, "accept_then_timeout", default=False))
+        if goes_silent:
+            time.sleep(SILENT_S)
+            raise ConnectionError("payment provider: connection reset")
+        return made
 
     def operation(self, operation_id: str) -> Operation | None:
         """Return an operation as it is now; None if the provider never heard of it."""

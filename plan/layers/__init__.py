@@ -1,0 +1,1 @@
+"""Seven layers of deterministic checks; each check yields findings and never raises for a plan."""

@@ -17,7 +17,13 @@ CELLS = [
     ("unknown", "once", "ask"),
     *[
         (outcome, repeat, "route")
-        for outcome in ("permanent", "unexpected_state", "business_rejection", "denied", "cancelled")
+        for outcome in (
+            "permanent",
+            "unexpected_state",
+            "business_rejection",
+            "denied",
+            "cancelled",
+        )
         for repeat in ("free", "keyed", "reconciled", "once")
     ],
 ]

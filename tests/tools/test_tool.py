@@ -5,6 +5,7 @@ import threading
 import time
 from dataclasses import dataclass
 from decimal import Decimal
+from types import FunctionType
 from typing import Any, Literal, NotRequired
 from typing import TypedDict as OldTypedDict
 
@@ -332,3 +333,14 @@ def test_names_that_pydantic_uses_itself_are_ordinary_arguments():
         raise NotImplementedError
 
     assert set(odd.spec.params["properties"]) == {"schema", "model_config", "_x"}
+
+
+def test_the_context_is_known_even_if_a_linter_moved_its_import_away():
+    def body(order_id: str, context: ToolContext) -> Order:
+        """Do it."""
+        raise NotImplementedError
+
+    hidden = FunctionType(body.__code__, {"Order": Order, "__builtins__": __builtins__}, "body")
+    hidden.__annotations__, hidden.__doc__ = body.__annotations__, body.__doc__
+
+    assert tool(effect="read")(hidden).signature.context == "context"

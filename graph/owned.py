@@ -1,0 +1,135 @@
+"""A node owns its run while it works: it holds the lease, and has the run's log folded.
+
+LangGraph locks nothing. Two processes that resume one thread both run every node, and the history
+forks without a word. So each node asks the journal for the run first, and only one gets it; the
+others end with `RunBusy`. Which run a thread is on is the journal's to say, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias
+
+from langchain_core.runnables import RunnableConfig
+
+from plangate.graph.desk import Call, Desk
+from plangate.graph.state import STATE_VERSION, Input, Node, State, blank
+from plangate.journal.artifacts import ref_of
+from plangate.journal.events import RunStarted
+from plangate.journal.journal import Journal
+from plangate.journal.owner import is_dead
+from plangate.journal.runs import Run
+from plangate.journal.session import Session
+from plangate.plan.errors import ConfigError, RunBusy, WaitingForPerson
+
+Body: TypeAlias = Callable[[State, Session], Awaitable[Mapping[str, Any]]]
+"""What a node does with the run it holds; gives the keys of the state to change."""
+
+
+def owned(name: str, body: Body, desk: Desk) -> Node:
+    """Return the node that runs `body` while it owns the run.
+
+    The body's records are on the disk before its update reaches a checkpoint: a checkpoint is never
+    ahead of the journal. A run that has ended is not worked on again, whatever checkpoint somebody
+    goes back to; its nodes lead to `settle`.
+
+    Args:
+        name: The node's name. `planner` is where new goals come in, `settle` where runs end.
+        body: What it does; may call `interrupt`.
+        desk: The sessions of this process.
+
+    Raises:
+        RunBusy: (The node) another invocation is at work on the run.
+        WaitingForPerson: (The node) a new goal came while the thread's run has not ended.
+    """
+
+    async def node(state: State, config: RunnableConfig) -> Mapping[str, Any]:
+        call = Call.of(config)
+        session = await desk.take(call, lambda: find_run(name, state, config, call, desk))
+        base = _base(state, session)
+        try:
+            update = await _work(name, body, _seen(state, base, session), session)
+            await session.aflush()
+        except BaseException as error:
+            await desk.leave(call, because=error)
+            raise
+        if name == "settle":
+            await desk.leave(call)
+        else:
+            await desk.rest(call)
+        return {**base, **update}
+
+    return node
+
+
+def find_run(name: str, state: State, config: RunnableConfig, call: Call, desk: Desk) -> str:
+    """Return the id of the run that a node works on; `planner` makes it if there is none.
+
+    A new goal starts a run unless the thread has one that did not end: a message to a paused run is
+    neither an approval nor a new task. The same goal again, where nobody is asked, goes on with it.
+
+    Raises:
+        ConfigError: There is neither a run nor a goal.
+        RunBusy, WaitingForPerson: As `owned`.
+    """
+    goal = state.get("goal")
+    if name != "planner" or goal is None:
+        if not state.get("run_id"):
+            what = "the graph was called without a goal"
+            raise ConfigError(what, hint='call it with {"goal": "...", "inputs": {...}}')
+        return state["run_id"]
+    latest = desk.journal.runs.latest_of_thread(call.thread_id) if call.thread_id else None
+    if latest is not None and _goes_on(latest, state, call, desk.journal):
+        return latest.run_id
+    if latest is not None and latest.status != "ended":
+        raise _refusal(latest, desk.journal)
+    return desk.start(state, config)
+
+
+def _goes_on(latest: Run, state: State, call: Call, journal: Journal) -> bool:
+    """Return True if an input is no news: a node that crashed, a replay, the same request again."""
+    if latest.status == "ended":
+        return call.resuming and _same_goal(latest, state, journal)
+    if call.resuming:
+        return True
+    return latest.status != "waiting" and _same_goal(latest, state, journal)
+
+
+def _same_goal(run: Run, state: State, journal: Journal) -> bool:
+    if run.goal != state.get("goal") or state.get("goal_id") not in (None, "", run.goal_id):
+        return False
+    first = journal.log.read(run.run_id, limit=1)
+    started = first[0].event if first else None
+    inputs = ref_of(state.get("inputs") or {}).ref
+    return not isinstance(started, RunStarted) or started.inputs == inputs
+
+
+def _refusal(run: Run, journal: Journal) -> RunBusy | WaitingForPerson:
+    alive = run.owner is not None and not is_dead(run.owner)
+    if alive and run.lease_until is not None and run.lease_until > journal.clock():
+        what = f"run {run.run_id!r} of this thread is worked on by {run.owner}"
+        return RunBusy(what, hint="wait for it, or use another thread_id for another goal")
+    return WaitingForPerson(
+        f"run {run.run_id!r} of this thread has not ended ({run.status}); a new goal changes that"
+        " as little as it answers a question",
+        hint="answer with Command(resume=...), go on with invoke(None, ...), or use another thread",
+    )
+
+
+def _base(state: State, session: Session) -> State:
+    run_id = session.run.run_id
+    base = State() if state.get("run_id") == run_id else blank()
+    return State(**{**base, "run_id": run_id, "schema_version": STATE_VERSION})
+
+
+def _seen(state: State, base: State, session: Session) -> State:
+    """Return what the body may see: a goal that was refused before is not this run's."""
+    foreign = Input.__annotations__ if state.get("goal") != session.run.goal else ()
+    own = {key: value for key, value in state.items() if key not in foreign}
+    return State(**{**own, **base})
+
+
+async def _work(name: str, body: Body, state: State, session: Session) -> Mapping[str, Any]:
+    if session.view.ended is not None and name != "settle":
+        return {"go": "settle"}
+    return await body(state, session)

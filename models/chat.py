@@ -1,0 +1,150 @@
+"""A LangChain chat model made ready for one metered call: no hidden retries, a fixed answer form.
+
+Nothing here imports LangChain: a model that was not loaded cannot have been passed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from plangate.budget.prices import Usage
+from plangate.models.strict import response_format, strict_schema
+from plangate.prompts.loader import load
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from plangate.plan.value.frozen import Frozen
+
+MOST_OUTPUT_TOKENS = 8_000
+"""Reserved for an answer where the model has no limit of its own: a draft of sixty steps."""
+
+_FINISH = {"max_tokens": "length", "content_filter": "content_filter", "refusal": "refusal"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """What is sent to, and how."""
+
+    runnable: Any
+    name: str
+    schema: Mapping[str, Any] | None
+    """Sent as the response format; None where the wish stands in the prompt, or there is none."""
+
+    spoken: str
+    """To be added to the system message: the wish for a form, in words."""
+
+    most_output: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What came back."""
+
+    text: str
+    usage: Usage | None
+    """None where the provider did not say."""
+
+    finish: str
+    """`length`, `content_filter`, `refusal`, or empty for an ordinary end."""
+
+
+def ready(chat: Any, kind: type[Frozen] | None) -> Ready:
+    """Prepare a chat model.
+
+    Args:
+        chat: Any LangChain chat model. One of langchain-openai is copied with its own retries off,
+            since they are invisible: each attempt has to be counted.
+        kind: The class that the answer should have, or None for text.
+    """
+    name = model_name(chat)
+    most = getattr(chat, "max_tokens", None) or MOST_OUTPUT_TOKENS
+    if _is_openai(chat):
+        chat = _without_retries(chat)
+        if kind is not None and not chat.use_responses_api:
+            body = {**(chat.extra_body or {}), "response_format": response_format(kind)}
+            schema = strict_schema(kind)
+            # In `extra_body`, since the SDK parses its own argument and then loses the usage of
+            # an answer that does not fit (tried).
+            runnable = chat.bind(extra_body=body)
+            return Ready(runnable=runnable, name=name, schema=schema, spoken="", most_output=most)
+    return Ready(runnable=chat, name=name, schema=None, spoken=_spoken(kind), most_output=most)
+
+
+def model_name(chat: Any) -> str:
+    """Return the name that prices and logs know a chat model by."""
+    inner = getattr(chat, "bound", chat)
+    for field in ("model_name", "model"):
+        found = getattr(inner, field, None)
+        if isinstance(found, str) and found:
+            return found
+    return type(inner).__name__
+
+
+def answer_of(message: Any) -> Answer:
+    """Read a LangChain message."""
+    meta = getattr(message, "response_metadata", None) or {}
+    finish = str(meta.get("finish_reason") or meta.get("stop_reason") or "")
+    refused = (getattr(message, "additional_kwargs", None) or {}).get("refusal")
+    return Answer(
+        text=_text(message.content),
+        usage=_usage(getattr(message, "usage_metadata", None)),
+        finish="refusal"
+        if refused
+        else _FINISH.get(finish, "length" if finish == "length" else ""),
+    )
+
+
+def _spoken(kind: type[Frozen] | None) -> str:
+    if kind is None:
+        return ""
+    schema = json.dumps(strict_schema(kind), separators=(",", ":"))
+    return "\n\n" + load("schema").render(schema=schema).system
+
+
+def _is_openai(chat: Any) -> bool:
+    module = sys.modules.get("langchain_openai.chat_models.base")
+    return module is not None and isinstance(chat, module.BaseChatOpenAI)
+
+
+def _without_retries(chat: Any) -> Any:
+    root = chat.root_async_client.with_options(max_retries=0)
+    return chat.model_copy(
+        update={
+            "max_retries": 0,
+            "root_async_client": root,
+            "async_client": root.chat.completions,
+            "use_responses_api": bool(chat.use_responses_api),
+            "disable_streaming": True,  # a stream from a server of one's own has no usage (tried)
+        }
+    )
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    parts = (part if isinstance(part, str) else part.get("text", "") for part in content)
+    return "".join(part for part in parts if isinstance(part, str))
+
+
+def _usage(said: Mapping[str, Any] | None) -> Usage | None:
+    if not said:
+        return None
+    sent, came = _whole(said.get("input_tokens")), _whole(said.get("output_tokens"))
+    if not sent + came:
+        return None
+    cached = _whole((said.get("input_token_details") or {}).get("cache_read"))
+    reasoned = _whole((said.get("output_token_details") or {}).get("reasoning"))
+    return Usage(
+        input_tokens=sent,
+        cached_tokens=min(cached, sent),
+        output_tokens=came,
+        reasoning_tokens=min(reasoned, came),
+    )
+
+
+def _whole(number: Any) -> int:
+    return max(number, 0) if isinstance(number, int) else 0

@@ -1,0 +1,211 @@
+"""Layer 3, arguments: each fits its tool, has a type all the way, and comes from somewhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from plangate.plan.codes import issue
+from plangate.plan.layers.ground import Ground, Site, Use, dotted, leaves
+from plangate.plan.shape.misfit import same, shown
+from plangate.plan.shape.shape import Missing, Shape, compile_shape
+from plangate.plan.value.refs import Ref
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from plangate.plan.issue import Issue
+    from plangate.plan.layers.ground import LayerCheck
+    from plangate.plan.value.frozen import Json
+
+_CODES = {
+    "missing": "missing_argument",
+    "surplus": "surplus_argument",
+    "type": "wrong_type",
+    "range": "out_of_range",
+}
+
+
+def inputs_fit(ground: Ground) -> Iterator[Issue]:
+    """The inputs are what their schema promises to every reference."""
+    if ground.plan.input_schema is not None:
+        for misfit in ground.shapes.inputs.accepts(ground.plan.inputs):
+            field = dotted("inputs", (misfit.path,))
+            yield issue("bad_input", f"{field} {misfit.says}", field=field)
+
+
+def arguments_fit(ground: Ground) -> Iterator[Issue]:
+    """Each literal argument is accepted by the tool's schema, and none is missing or spare."""
+    for site in ground.sites:
+        if site.spec is None:
+            continue
+        params = compile_shape(site.spec.params)
+        for misfit in params.accepts(site.args, hole=_is_reference):
+            field = f"{site.prefix}args.{misfit.path}"
+            says = f"argument {misfit.path!r} of {site.tool!r} {misfit.says}"
+            yield issue(_CODES[misfit.kind], says, step=site.id, field=field)
+        for name in site.args:
+            if params.child(name) is None and not params.closed:
+                says = f"{site.tool!r} has no argument {name!r}"
+                field, hint = f"{site.prefix}args.{name}", ground.nearest(name, params.fields)
+                yield issue("surplus_argument", says, step=site.id, field=field, hint=hint)
+
+
+def whole_references(ground: Ground) -> Iterator[Issue]:
+    """A reference fills a whole value or none of it."""
+    texts = [(site.id, f"{site.prefix}args", site.args) for site in ground.sites]
+    for step in ground.plan.steps:
+        if step.question is not None:
+            texts.append((step.id, "question.details", step.question.details))
+    for step_id, start, value in texts:
+        for path, text in leaves(value):
+            if isinstance(text, str) and "${" in text and Ref.parse(text) is None:
+                says = f"{shown(text)} holds a reference inside a longer string"
+                yield issue("embedded_reference", says, step=step_id, field=dotted(start, path))
+
+
+def references_fit(ground: Ground) -> Iterator[Issue]:
+    """Each reference leads to a value of the type that its argument takes."""
+    for use in ground.uses:
+        found = _target(ground, use)
+        if isinstance(found, Shape):
+            yield from _typed(ground, use, found)
+        else:
+            yield found
+
+
+def checked_shapes(ground: Ground) -> Iterator[Issue]:
+    """What a tool takes can be checked; once for each tool."""
+    seen: set[str] = set()
+    for site in ground.sites:
+        if site.spec is None or site.tool in seen:
+            continue
+        seen.add(site.tool)
+        for why in compile_shape(site.spec.params).unchecked:
+            says = f"arguments of {site.tool!r} are not fully checked: {why}"
+            field = f"{site.prefix}tool"
+            severity = "error" if site.acts else None
+            yield issue("unchecked_shape", says, step=site.id, field=field, severity=severity)
+
+
+def sourced(ground: Ground) -> Iterator[Issue]:
+    """No literal is invented: it stands in inputs, policy, schema, or an accepted version."""
+    if ground.plan.author.kind == "template":
+        return
+    known = {_key(value) for _, value in leaves(ground.plan.inputs)}
+    known |= {_key(value) for value in (*ground.facts.policy.constants, *ground.sourced)}
+    for site in ground.sites:
+        if site.spec is None:
+            continue
+        params = compile_shape(site.spec.params)
+        for path, value in leaves(site.args):
+            if _is_literal(value) and _key(value) not in known and not _said(params, path, value):
+                says = f"{shown(value)} has no source: no input, constant or earlier output"
+                field = site.prefix + dotted("args", path)
+                severity = "error" if site.acts else None
+                yield issue(
+                    "unsourced_argument", says, step=site.id, field=field, severity=severity
+                )
+
+
+CHECKS: tuple[LayerCheck, ...] = (
+    inputs_fit,
+    arguments_fit,
+    whole_references,
+    references_fit,
+    checked_shapes,
+    sourced,
+)
+
+
+def _target(ground: Ground, use: Use) -> Shape | Issue:
+    """Return the shape of what a reference gives, or what is wrong with the reference."""
+    ref = use.ref
+    if ref.source in ("item", "memory"):
+        says = f"{ref} cannot be used by this version"
+        return issue("not_supported", says, step=use.step, field=use.field)
+    output = ground.shapes.inputs if ref.step is None else ground.shapes.output(ref.step)
+    if output is None:
+        says = f"{ref} refers to {ref.head!r}, which is neither a step nor an input"
+        hint = ground.nearest(ref.head, ground.plan.by_id.keys() | {"inputs"})
+        return issue("unknown_reference", says, step=use.step, field=use.field, hint=hint)
+    if not _settled(ground, use):
+        says = f"{ref} is read by a check of {use.step!r}, which does not wait for {ref.head!r}"
+        return issue("not_ancestor", says, step=use.step, field=use.field)
+    found = output.at(ref.path)
+    if isinstance(found, Missing):
+        where = ".".join(filter(None, (ref.head, found.where)))
+        says = f"{ref}: {where} has no {found.part!r}"
+        hint = ground.nearest(found.part, found.known)
+        return issue("bad_reference_path", says, step=use.step, field=use.field, hint=hint)
+    return found
+
+
+def _settled(ground: Ground, use: Use) -> bool:
+    step, site, head = use.step, use.site, use.ref.step
+    if head is None or step is None or site is None or not site.prefix or ground.cyclic:
+        return True  # a step waits for what its own arguments read
+    return head == step or head in ground.ancestors.get(step, ())
+
+
+def _typed(ground: Ground, use: Use, found: Shape) -> Iterator[Issue]:
+    if use.site is None or use.site.spec is None:
+        return
+    wanted = compile_shape(use.site.spec.params).at(use.path)
+    if isinstance(wanted, Missing):
+        return  # reported as surplus
+    if use.ref.source == "user":
+        yield from _input_fits(ground, use, wanted)
+        return
+    if clash := wanted.clash(found):
+        says = f"{use.ref} {clash}" if " " in clash else f"{use.ref}: {clash}"
+        yield issue("reference_type", says, step=use.step, field=use.field)
+        return
+    output = ground.shapes.output(use.ref.head)
+    gaps = list(output.gaps(use.ref.path) if output else ())
+    gaps += [reason] if (reason := wanted.admits(found)) else []
+    for gap in gaps:
+        yield issue("reference_gap", f"{use.ref}: {gap}", step=use.step, field=use.field)
+    if found.unchecked and _is_known(ground, use.ref):
+        severity = "error" if use.site.acts else None
+        says = f"{use.ref} has no fully known type: {found.unchecked[0]}"
+        yield issue(
+            "unchecked_shape", says, step=use.step, field=use.field, severity=severity
+        )
+
+
+def _input_fits(ground: Ground, use: Use, wanted: Shape) -> Iterator[Issue]:
+    try:
+        value = use.ref.resolve({"inputs": ground.plan.inputs})
+    except KeyError:
+        says = f"{use.ref} is allowed by the input schema, but this goal does not give it"
+        yield issue("reference_gap", says, step=use.step, field=use.field, severity="error")
+        return
+    for misfit in wanted.accepts(value):
+        code = "out_of_range" if misfit.kind == "range" else "reference_type"
+        place = f" at {misfit.path}" if misfit.path else ""
+        yield issue(code, f"{use.ref}{place} {misfit.says}", step=use.step, field=use.field)
+
+
+def _is_known(ground: Ground, ref: Ref) -> bool:
+    tool = ground.plan.by_id[ref.head].tool
+    return tool is None or tool in ground.facts.catalog.tools
+
+
+def _is_reference(value: Json) -> bool:
+    return isinstance(value, str) and Ref.parse(value) is not None
+
+
+def _is_literal(value: Json) -> bool:
+    return value is not None and not (isinstance(value, str) and "${" in value)
+
+
+def _said(params: Shape, path: tuple[str, ...], value: Json) -> bool:
+    """True if the tool's schema itself names the value (or has no such argument)."""
+    shape = params.at(path)
+    if isinstance(shape, Missing):
+        return True
+    return any(same(value, each) for each in (*shape.enum, *shape.default))
+
+
+def _key(value: Json) -> tuple[bool, Json]:
+    return isinstance(value, bool), value  # in Python true is equal to 1

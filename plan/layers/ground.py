@@ -1,0 +1,180 @@
+"""What all checks look at: the plan, the facts, and what follows from both, worked out once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+from plangate.plan.schedule import order
+from plangate.plan.shape.scope import near, plan_shapes
+from plangate.plan.value.refs import Ref
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    from plangate.plan.catalog import ToolSpec
+    from plangate.plan.facts import Facts
+    from plangate.plan.issue import Issue
+    from plangate.plan.shape.scope import PlanShapes
+    from plangate.plan.value.frozen import Json
+    from plangate.plan.value.plan import Plan
+    from plangate.plan.value.step import Check, Step
+
+_NEAREST_LOOKUPS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place in the plan where a tool is called: a step, or a check."""
+
+    step: Step | None
+    """None: a success criterion."""
+
+    tool: str
+    spec: ToolSpec | None
+    """None: no such tool for this principal."""
+
+    args: Mapping[str, Json]
+    prefix: str = ""
+    """Field of the check, as `success[0].`; empty for the step's own call."""
+
+    @property
+    def id(self) -> str | None:
+        """Id of the step."""
+        return self.step.id if self.step else None
+
+    @property
+    def acts(self) -> bool:
+        """True if the call changes the world."""
+        return self.spec is not None and self.spec.effect.acts
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A reference, and where it stands."""
+
+    site: Site | None
+    """None: in what a person is shown."""
+
+    step: str | None
+    field: str
+    path: tuple[str, ...]
+    """Below the arguments."""
+
+    ref: Ref
+
+
+class Ground:
+    """A plan and its facts, with everything that more than one check needs."""
+
+    def __init__(self, plan: Plan, facts: Facts, sourced: Collection[Json] = ()) -> None:
+        self.plan = plan
+        self.facts = facts
+        self.sourced = sourced
+        self._lookups_left = _NEAREST_LOOKUPS
+
+    @cached_property
+    def shapes(self) -> PlanShapes:
+        """Shapes of inputs and outputs."""
+        return plan_shapes(self.plan, self.facts.catalog)
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """Ids in order of release, without those on a cycle or behind one."""
+        return order(self.plan)
+
+    @property
+    def cyclic(self) -> bool:
+        """True if some step waits for itself."""
+        return len(self.order) < len(self.plan.by_id)
+
+    @property
+    def ambiguous(self) -> bool:
+        """True if two steps share an id."""
+        return len(self.plan.by_id) < len(self.plan.steps)
+
+    @property
+    def ancestors(self) -> Mapping[str, AbstractSet[str]]:
+        """For each step, the steps that settle before it."""
+        return self.shapes.ancestors
+
+    @cached_property
+    def sites(self) -> tuple[Site, ...]:
+        """Each call, in order of the plan."""
+        return tuple(self._sites())
+
+    @cached_property
+    def calls(self) -> tuple[tuple[Step, ToolSpec], ...]:
+        """The steps whose tool is known, with its contract."""
+        return tuple((site.step, site.spec) for site in self.sites if _is_call(site))  # type: ignore[misc]
+
+    @cached_property
+    def uses(self) -> tuple[Use, ...]:
+        """Each reference in arguments, checks and questions."""
+        return tuple(self._uses())
+
+    def nearest(self, name: str, known: Collection[str]) -> str:
+        """Return a hint with the nearest known names; after many lookups, with none.
+
+        Likeness is dear to compute; a plan full of inventions must not make validation slow.
+        """
+        self._lookups_left -= 1
+        close = near(name, known) if self._lookups_left > 0 else ()
+        if close:
+            return f"Did you mean {' or '.join(close)}?"
+        some = sorted(known)[:8]
+        return f"Known: {', '.join(some)}{', …' if len(known) > len(some) else ''}." if some else ""
+
+    def _sites(self) -> Iterator[Site]:
+        tools = self.facts.catalog.tools
+        for step in self.plan.steps:
+            if step.tool is not None:
+                yield Site(step, step.tool, tools.get(step.tool), step.args)
+            yield from self._check_sites(step, step.success, "success")
+        yield from self._check_sites(None, self.plan.success_criteria, "success_criteria")
+
+    def _check_sites(
+        self, step: Step | None, checks: Sequence[Check], field: str
+    ) -> Iterator[Site]:
+        for at, check in enumerate(checks):
+            if check.tool is not None:
+                spec = self.facts.catalog.tools.get(check.tool)
+                yield Site(step, check.tool, spec, check.args, f"{field}[{at}].")
+
+    def _uses(self) -> Iterator[Use]:
+        for site in self.sites:
+            for path, value in leaves(site.args):
+                if ref := Ref.parse(value):
+                    yield Use(site, site.id, site.prefix + dotted("args", path), path, ref)
+        for step in self.plan.steps:
+            details = step.question.details if step.question else {}
+            for path, value in leaves(details):
+                if ref := Ref.parse(value):
+                    yield Use(None, step.id, dotted("question.details", path), path, ref)
+
+
+def _is_call(site: Site) -> bool:
+    return not site.prefix and site.spec is not None
+
+
+def leaves(value: Json, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Json]]:
+    """Yield each value that holds no others, with its path."""
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from leaves(item, (*path, name))
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for at, item in enumerate(value):
+            yield from leaves(item, (*path, str(at)))
+    else:
+        yield path, value
+
+
+def dotted(start: str, path: Sequence[str]) -> str:
+    """Return the name of a field for an issue: `args.order.id`."""
+    return ".".join((start, *path))
+
+
+LayerCheck: TypeAlias = Callable[[Ground], "Iterator[Issue]"]
+"""One check: yields what it finds."""

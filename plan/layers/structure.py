@@ -1,0 +1,124 @@
+"""Layer 2: can each step start, and does each failure lead somewhere?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from plangate.plan.codes import issue
+from plangate.plan.schedule import descendants_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from plangate.plan.issue import Issue
+    from plangate.plan.layers.ground import Ground, LayerCheck
+
+_SHOWN = 8
+
+
+def known_steps(ground: Ground) -> Iterator[Issue]:
+    """Each `after`, route and compensation names a step of this plan."""
+    ids = ground.plan.by_id
+    for step in ground.plan.steps:
+        named = [(f"after[{at}]", name) for at, name in enumerate(step.after)]
+        named += [(f"routes[{at}].step", route.step or "") for at, route in enumerate(step.routes)]
+        named.append(("compensation", step.compensation or ""))
+        for field, name in named:
+            if name and name not in ids:
+                says = f"{field} names {name!r}, which is not a step of this plan"
+                hint = ground.nearest(name, ids)
+                yield issue("unknown_step", says, step=step.id, field=field, hint=hint)
+
+
+def no_cycles(ground: Ground) -> Iterator[Issue]:
+    """Nothing waits for itself, directly or in a circle."""
+    for cycle in cycles(ground):
+        shown = [*cycle[:_SHOWN], "…"] if len(cycle) > _SHOWN else [*cycle, cycle[0]]
+        yield issue(
+            "cycle",
+            f"{shown[0]} waits for {', which waits for '.join(shown[1:])}",
+            step=cycle[0],
+            field="after",
+        )
+
+
+def reachable(ground: Ground) -> Iterator[Issue]:
+    """No step waits for something that can never be."""
+    looping = {step for cycle in cycles(ground) for step in cycle}
+    broken = _waits_for_nothing(ground)
+    for step in unreachable(ground):
+        if step not in looping and step not in broken:
+            yield issue("unreachable_step", f"step {step!r} can never start", step=step)
+
+
+def joins_can_be_met(ground: Ground) -> Iterator[Issue]:
+    """No join asks for more predecessors than there are."""
+    for step in ground.plan.steps:
+        if step.join.mode == "at_least":
+            wanted, there = step.join.n or 0, len(step.needs)
+            if not 1 <= wanted <= there:
+                says = f"join asks for {wanted} of {there} predecessors"
+                yield issue("impossible_join", says, step=step.id, field="join.n")
+
+
+def routes_lead_on(ground: Ground) -> Iterator[Issue]:
+    """A step that takes over is named, and is another one."""
+    for step in ground.plan.steps:
+        for at, route in enumerate(step.routes):
+            field = f"routes[{at}]"
+            if route.action in ("fallback", "compensate") and route.step is None:
+                says = f"{route.action} on {route.on!r} names no step"
+                yield issue("route_without_step", says, step=step.id, field=field)
+            if route.step == step.id:
+                says = f"{route.action} on {route.on!r} leads back to {step.id!r} itself"
+                yield issue("fallback_to_itself", says, step=step.id, field=field)
+        if step.compensation == step.id:
+            says = f"{step.id!r} would compensate itself"
+            yield issue("fallback_to_itself", says, step=step.id, field="compensation")
+
+
+CHECKS: tuple[LayerCheck, ...] = (
+    known_steps,
+    no_cycles,
+    reachable,
+    joins_can_be_met,
+    routes_lead_on,
+)
+
+
+def unreachable(ground: Ground) -> tuple[str, ...]:
+    """Return the steps that can never start, in order of the plan."""
+    placed = frozenset(ground.order)
+    broken = _waits_for_nothing(ground)
+    behind = descendants_of(ground.plan, broken) if broken else frozenset()
+    return tuple(
+        step for step in ground.plan.by_id if step not in placed or step in broken | behind
+    )
+
+
+def cycles(ground: Ground) -> Iterator[tuple[str, ...]]:
+    """Yield cycles, at least one for each group of steps that wait for each other.
+
+    A step that has no place in the order needs another such step; following those needs must lead
+    in a circle. Each step is walked over once.
+    """
+    placed = frozenset(ground.order)
+    stuck: Mapping[str, str] = {
+        step.id: min(step.needs & (ground.plan.by_id.keys() - placed))
+        for step in ground.plan.by_id.values()
+        if step.id not in placed
+    } if ground.cyclic else {}
+    seen: set[str] = set()
+    for start in stuck:
+        here, walk = start, dict[str, int]()
+        while here not in seen:
+            seen.add(here)
+            walk[here] = len(walk)
+            here = stuck[here]
+        if here in walk:
+            yield tuple(walk)[walk[here] :]
+
+
+def _waits_for_nothing(ground: Ground) -> frozenset[str]:
+    ids = ground.plan.by_id.keys()
+    return frozenset(step.id for step in ground.plan.steps if not step.needs <= ids)

@@ -1,0 +1,112 @@
+"""Layer 3, tools: each exists for this principal, and means what the plan thinks it means."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, get_args
+
+from plangate.plan.codes import issue
+from plangate.plan.outcome import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from plangate.plan.catalog import ToolSpec
+    from plangate.plan.issue import Issue
+    from plangate.plan.layers.ground import Ground, LayerCheck
+    from plangate.plan.value.step import Declared, Step
+
+MAX_TIMEOUT_S = 86_400
+_OUTCOMES = frozenset(get_args(Outcome))
+_KINDS = frozenset({"tool", "human"})
+
+
+def known_tools(ground: Ground) -> Iterator[Issue]:
+    """Each tool is in the catalog that the principal sees; unknown and forbidden are told apart."""
+    catalog = ground.facts.catalog
+    for site in ground.sites:
+        if site.spec is not None:
+            continue
+        field, who = f"{site.prefix}tool", ground.facts.rights.principal
+        if reason := catalog.forbidden.get(site.tool):
+            says = f"tool {site.tool!r} is not for {who!r}: {reason}"
+            yield issue("forbidden_tool", says, step=site.id, field=field)
+        else:
+            says = f"there is no tool named {site.tool!r}"
+            hint = ground.nearest(site.tool, catalog.tools)
+            yield issue("unknown_tool", says, step=site.id, field=field, hint=hint)
+
+
+def same_version(ground: Ground) -> Iterator[Issue]:
+    """Each tool still is what it was when the plan was made."""
+    for step, spec in ground.calls:
+        if step.tool_version is not None and step.tool_version != spec.version:
+            says = f"planned with {spec.name}@{step.tool_version}; today it is {spec.version}"
+            yield issue("version_drift", says, step=step.id, field="tool_version")
+
+
+def supported(ground: Ground) -> Iterator[Issue]:
+    """Nothing in the plan is beyond what this version runs."""
+    for step in ground.plan.steps:
+        beyond = [("kind", f"steps of kind {step.kind!r}")] * (step.kind not in _KINDS)
+        beyond += [("for_each", "for_each")] * (step.for_each is not None)
+        beyond += [("max_items", "max_items")] * (step.max_items is not None)
+        beyond += [("join.mode", f"joins of mode {step.join.mode!r}")] * (step.join.mode != "all")
+        partial = step.join.on_failure == "partial"
+        beyond += [("join.on_failure", "joins that go on with a part")] * partial
+        for field, what in beyond:
+            says = f"{what} cannot be run by this version"
+            yield issue("not_supported", says, step=step.id, field=field)
+
+
+def honest_claims(ground: Ground) -> Iterator[Issue]:
+    """What a planner claims of a tool is what the contract says."""
+    for step in ground.plan.steps:
+        if step.declared is not None:
+            yield from _legal(step, step.declared)
+    for step, spec in ground.calls:
+        if step.declared is not None:
+            yield from _differs(step, step.declared, spec)
+
+
+def known_errors(ground: Ground) -> Iterator[Issue]:
+    """Each route waits for something that can happen."""
+    for step, spec in ground.calls:
+        for at, route in enumerate(step.routes):
+            if route.on not in _OUTCOMES and route.on not in spec.errors:
+                says = f"{spec.name!r} declares no error {route.on!r}"
+                hint = ground.nearest(route.on, (*spec.errors, *sorted(_OUTCOMES)))
+                field = f"routes[{at}].on"
+                yield issue("unknown_error_code", says, step=step.id, field=field, hint=hint)
+
+
+CHECKS: tuple[LayerCheck, ...] = (
+    known_tools,
+    same_version,
+    supported,
+    honest_claims,
+    known_errors,
+)
+
+
+def _legal(step: Step, declared: Declared) -> Iterator[Issue]:
+    attempts, seconds = declared.max_attempts, declared.timeout_s
+    if attempts is not None and not 1 <= attempts <= 3:  # noqa: PLR2004
+        says = f"{attempts} attempts; 1 to 3 are possible"
+        yield issue("bad_attempts", says, step=step.id, field="declared.max_attempts")
+    if seconds is not None and not 0 < seconds <= MAX_TIMEOUT_S:
+        says = f"time-out of {seconds} s; above 0 and up to {MAX_TIMEOUT_S} is possible"
+        yield issue("bad_timeout", says, step=step.id, field="declared.timeout_s")
+
+
+def _differs(step: Step, declared: Declared, spec: ToolSpec) -> Iterator[Issue]:
+    price = None if spec.usd is None else float(spec.usd)
+    pairs = {
+        "max_attempts": (declared.max_attempts, spec.max_attempts),
+        "timeout_s": (declared.timeout_s, spec.timeout_s),
+        "reversible": (declared.reversible, spec.reversible),
+        "estimated_cost": (declared.estimated_cost, price),
+    }
+    for name, (claimed, true) in pairs.items():
+        if claimed is not None and claimed != true:
+            says = f"claims {name} {claimed} for {spec.name!r}; its contract says {true}"
+            yield issue("claim_differs", says, step=step.id, field=f"declared.{name}")

@@ -1,0 +1,82 @@
+"""An agent's contracts without its world: what checking, pricing and showing a plan needs.
+
+Neither LangGraph nor a database driver is loaded here (a test holds that).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from plangate.agent import Agent, load_agent
+from plangate.budget.estimate import estimate
+from plangate.budget.prices import PriceBook
+from plangate.plan.facts import Facts
+from plangate.plan.layers.run import validate
+from plangate.plan.policy import Policy
+from plangate.plan.tier import tier_of
+from plangate.tools.registry import Registry
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from plangate.cli.render_plan import Sheet
+    from plangate.plan.catalog import Catalog
+    from plangate.plan.issue import Report
+    from plangate.plan.value.plan import Plan
+
+
+@dataclass(frozen=True)
+class Contracts:
+    """Tools, policy and rights of one agent, at one moment."""
+
+    agent: Agent
+    now: datetime
+
+    @classmethod
+    def of(cls, name: str, now: datetime) -> Contracts:
+        """Load an agent by name.
+
+        Raises:
+            ConfigError: No such agent.
+        """
+        return cls(load_agent(name), now)
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """What the agent's own principal sees."""
+        return Registry(self.agent.tools).catalog(self.agent.rights.scopes)
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What validation may know, but for the estimate."""
+        return Facts(
+            catalog=self.catalog,
+            rights=self.agent.rights,
+            policy=Policy.from_toml(self.agent.policy),
+            now=self.now,
+        )
+
+    def priced(self, plan: Plan) -> Facts:
+        """Return the facts with the plan's estimate."""
+        return replace(self.facts, estimate=estimate(plan, self.catalog, book=PriceBook({})))
+
+    def check(self, plan: Plan) -> Report:
+        """Run all layers."""
+        return validate(plan, self.priced(plan))
+
+    def sheet(self, plan: Plan) -> Sheet:
+        """Gather what is shown of a plan."""
+        from plangate.cli.render_plan import Sheet
+
+        facts = self.priced(plan)
+        tiering = tier_of(plan, facts)
+        return Sheet(
+            plan=plan,
+            catalog=self.catalog,
+            tier=tiering.tier,
+            reasons=tiering.reasons,
+            confirm=tiering.confirm,
+            estimate=facts.estimate,
+        )

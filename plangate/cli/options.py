@@ -1,0 +1,101 @@
+"""Options that several commands share, each spelt once."""
+
+from __future__ import annotations
+
+import getpass
+import json
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+F = TypeVar("F", bound="Callable[..., Any]")
+
+DEFAULT_JOURNAL = "sqlite:///.plangate/journal.db"
+_JOURNAL_HELP = f"Database of what happened. [env PLANGATE_JOURNAL; default {DEFAULT_JOURNAL}]"
+
+
+def root_journal_option(command: F) -> F:
+    """`--journal` before the command's name; the only one that reads the environment."""
+    return click.option(
+        "--journal", metavar="URL", envvar="PLANGATE_JOURNAL", expose_value=False, help=_JOURNAL_HELP,
+        callback=lambda ctx, _, given: ctx.meta.__setitem__("plangate.journal", given),
+    )(command)  # fmt: skip
+
+
+def journal_option(command: F) -> F:
+    """`--journal` behind the command's name, which wins over the one before it."""
+    return click.option("--journal", metavar="URL", help=_JOURNAL_HELP, callback=_journal)(command)
+
+
+def _journal(ctx: click.Context, _: click.Parameter, given: str | None) -> str:
+    return given or ctx.meta.get("plangate.journal") or DEFAULT_JOURNAL
+
+
+def agent_option(*, required: bool) -> Callable[[F], F]:
+    """`--agent`: an example's name or `module:attribute`."""
+    return click.option(
+        "--agent", "agent_name", metavar="NAME", envvar="PLANGATE_AGENT", required=required,
+        help="An example (refund) or module:attribute. [env PLANGATE_AGENT]",
+    )  # fmt: skip
+
+
+def world_option(command: F) -> F:
+    """`--world`: the URL that the agent's `connect` gets."""
+    return click.option(
+        "--world", "world_url", metavar="URL", envvar="PLANGATE_WORLD",
+        help="What the agent's tools act on, instead of its own choice. [env PLANGATE_WORLD]",
+    )(command)  # fmt: skip
+
+
+def json_option(command: F) -> F:
+    """`--json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Data as JSON on stdout.")(command)
+
+
+def yes_option(command: F) -> F:
+    """`--yes`: consent given in advance, recorded as such."""
+    return click.option(
+        "--yes", is_flag=True, help="Approve and confirm without asking; recorded as by --yes."
+    )(command)
+
+
+def inputs_option(command: F) -> F:
+    """`--input k=v`, any number of times."""
+    return click.option(
+        "--input", "inputs", metavar="NAME=VALUE", multiple=True, callback=_inputs,
+        help="An input of the goal; VALUE is JSON if it parses as JSON, else text. Repeatable.",
+    )(command)  # fmt: skip
+
+
+def _inputs(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> Mapping[str, Any]:
+    found: dict[str, Any] = {}
+    for each in given:
+        name, is_pair, value = each.partition("=")
+        if not is_pair or not name.strip():
+            raise click.BadParameter(f"{each!r} is not NAME=VALUE")
+        if name.strip() in found:
+            raise click.BadParameter(f"{name.strip()!r} is given twice")
+        found[name.strip()] = _value(value)
+    return found
+
+
+def _value(said: str) -> Any:
+    try:
+        return json.loads(said, parse_constant=_refuse)
+    except ValueError:
+        return said
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(name)  # NaN and Infinity are no JSON: then it is text
+
+
+def who() -> str:
+    """Return the name of the person at this machine, for the record."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"

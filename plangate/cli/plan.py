@@ -1,0 +1,149 @@
+"""`plangate plan`: make, check, show and compare plans. Nothing here starts a run."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from plangate.cli.options import agent_option, inputs_option, json_option
+from plangate.cli.terminal import data_console, echo_json, say
+from plangate.plan.errors import BoundaryGrew, ConfigError, PlanRejected
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from plangate.cli.contracts import Contracts
+    from plangate.plan.value.plan import Plan
+
+
+@click.group()
+def plan() -> None:
+    """Make, check, show and compare plans."""
+
+
+@plan.command()
+@agent_option(required=True)
+@click.option("--goal", required=True, help="What to reach, in your words.")
+@inputs_option
+@click.option("--task", default="", help="Template to plan with, where there are several.")
+@click.option("--model", metavar="openai:NAME", help="Let this model plan, not a template.")
+@click.option("--base-url", metavar="URL", help="Server of the model.")
+@click.option("--out", type=click.Path(path_type=Path), help="Write the plan to a file.")
+@json_option
+def make(
+    agent_name: str,
+    goal: str,
+    inputs: Mapping[str, Any],
+    as_json: bool,
+    **how: Any,
+) -> None:
+    """Make a plan without starting a run. Exit 3 if it has issues."""
+    from plangate.cli.make import drafted, filled
+
+    contracts = _contracts(agent_name)
+    out = how.pop("out")
+    if how["model"]:
+        if how["task"]:
+            raise ConfigError("--task names a template", hint="Leave it or --model out.")
+        made = drafted(contracts, goal, inputs, model=how["model"], base_url=how["base_url"])
+    else:
+        made = filled(contracts, goal, inputs, task=how["task"])
+    _hand_over(made, contracts, out, as_json=as_json)
+    report = contracts.check(made)
+    if not report.valid:
+        raise PlanRejected(report.errors)
+
+
+@plan.command()
+@click.argument("file")
+@agent_option(required=True)
+@json_option
+def check(file: str, agent_name: str, as_json: bool) -> None:
+    """Check a plan file layer by layer; - reads stdin. Exit 3 if it has issues."""
+    from plangate.cli.planfile import read_file
+    from plangate.plan.value.plan import Plan
+
+    contracts = _contracts(agent_name)
+    found = read_file(file)
+    report = contracts.check(found) if isinstance(found, Plan) else found
+    if as_json:
+        from plangate.cli.render_issues import report_json
+
+        echo_json(report_json(report))
+    else:
+        from plangate.cli.render_issues import report_lines
+
+        data_console().print(*report_lines(report), sep="\n")
+    if not report.valid:
+        click.get_current_context().exit(PlanRejected.exit_code)
+
+
+@plan.command()
+@click.argument("file")
+@agent_option(required=False)
+@json_option
+def show(file: str, agent_name: str | None, as_json: bool) -> None:
+    """Show a plan file; with --agent also its effects, cost and tier."""
+    from plangate.cli.planfile import need_plan
+
+    contracts = _contracts(agent_name) if agent_name else None
+    found = need_plan(file)
+    _print(found, contracts, as_json=as_json)
+
+
+@plan.command()
+@click.argument("old")
+@click.argument("new")
+@agent_option(required=True)
+@json_option
+def diff(old: str, new: str, agent_name: str, as_json: bool) -> None:
+    """Compare two plan files. Exit 4 if the new one may do more than the old one."""
+    from plangate.cli.planfile import need_plan
+    from plangate.plan.flow.authority import grown
+    from plangate.plan.value.diff import diff as compare
+
+    contracts = _contracts(agent_name)
+    before, after = need_plan(old), need_plan(new)
+    boundary = grown(before, after, contracts.catalog)
+    changes = {**compare(before, after).model_dump(mode="json"), "boundary": list(boundary)}
+    if as_json:
+        echo_json(changes)
+    else:
+        from plangate.cli.render_diff import diff_lines
+
+        data_console().print(*diff_lines(changes), sep="\n")
+    if boundary:
+        click.get_current_context().exit(BoundaryGrew.exit_code)
+
+
+def _contracts(name: str) -> Contracts:
+    from plangate.cli.contracts import Contracts
+
+    return Contracts.of(name, datetime.now(UTC))
+
+
+def _hand_over(made: Plan, contracts: Contracts, out: Path | None, *, as_json: bool) -> None:
+    if out is not None:
+        try:
+            out.write_text(made.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        except OSError as exc:
+            raise ConfigError(
+                f"plan file {str(out)!r} cannot be written: {exc.strerror}",
+                hint="Name a file in a directory that you may write to.",
+            ) from exc
+        say(f"plan written to {out}")
+    if out is None or as_json:
+        _print(made, contracts, as_json=as_json)
+
+
+def _print(found: Plan, contracts: Contracts | None, *, as_json: bool) -> None:
+    if as_json:
+        echo_json(found.model_dump(mode="json"))
+        return
+    from plangate.cli.render_plan import Sheet, plan_tree
+
+    sheet = contracts.sheet(found) if contracts else Sheet(plan=found)
+    data_console().print(plan_tree(sheet))

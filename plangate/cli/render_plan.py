@@ -1,0 +1,172 @@
+"""A plan as a tree: what would be called, with which values from where, checked how, at what cost.
+
+It shows what a person needs in order to approve: nothing that acts is folded away.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.tree import Tree
+
+from plangate.cli.terminal import line
+from plangate.plan.value.frozen import thaw
+from plangate.plan.value.refs import Ref, refs_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from decimal import Decimal
+
+    from rich.text import Text
+
+    from plangate.plan.catalog import Catalog
+    from plangate.plan.facts import PlanEstimate, StepEstimate
+    from plangate.plan.value.frozen import Json
+    from plangate.plan.value.plan import Plan
+    from plangate.plan.value.step import Check, Step
+
+_EFFECT_STYLE = {"none": "dim", "read": "green", "write": "yellow", "irreversible": "bold red"}
+_TIER_STYLE = {"auto": "green", "selective": "yellow", "full": "bold red"}
+_TIER_SAYS = {
+    "auto": "runs without asking",
+    "selective": "a person approves the marked steps",
+    "full": "a person approves the whole plan",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """A plan with what is known about it; None or empty where nothing is."""
+
+    plan: Plan
+    catalog: Catalog | None = None
+    tier: str = ""
+    reasons: tuple[str, ...] = ()
+    confirm: tuple[str, ...] = ()
+    estimate: PlanEstimate | None = None
+
+    def effect(self, step: Step) -> str:
+        """Return the worst that a step can do, by its contract."""
+        spec = self.catalog.tools.get(step.tool or "") if self.catalog else None
+        return spec.effect.value if spec else ""
+
+    def priced(self, step: Step) -> StepEstimate | None:
+        """Return what a step will probably take."""
+        rows = self.estimate.steps if self.estimate else ()
+        return next((row for row in rows if row.step == step.id), None)
+
+
+def plan_tree(sheet: Sheet) -> Tree:
+    """Return the whole plan."""
+    plan = sheet.plan
+    title = line(
+        (plan.goal, "bold"),
+        (f"plan v{plan.version} by {plan.author.kind} {plan.author.name}", "dim"),
+        (plan.content_hash[:12], "dim"),
+    )
+    tree = Tree(title, guide_style="dim")
+    for row in _head(sheet):
+        tree.add(row)
+    for step in plan.steps:
+        _add_step(tree, step, sheet)
+    for check in plan.success_criteria:
+        tree.add(line(("goal is reached if", "bold"), _check(check)))
+    return tree
+
+
+def usd(amount: Decimal | None) -> str:
+    """Return an amount of money; an unknown one says so."""
+    return "unknown USD" if amount is None else f"{amount:f} USD"
+
+
+def value(given: Json) -> str:
+    """Return a JSON value on one line, cut where it is long."""
+    said = json.dumps(thaw(given), ensure_ascii=False)
+    return said if len(said) <= _LONGEST else f"{said[:_LONGEST]}… ({len(said)} characters)"
+
+
+_LONGEST = 200
+
+
+def _head(sheet: Sheet) -> Iterator[Text]:
+    plan = sheet.plan
+    if plan.inputs:
+        given = ", ".join(f"{name} = {value(plan.inputs[name])}" for name in plan.inputs)
+        yield line(("inputs", "bold"), given)
+    if sheet.tier:
+        style = _TIER_STYLE.get(sheet.tier, "")
+        yield line(("tier", "bold"), (sheet.tier, style), _TIER_SAYS.get(sheet.tier, ""))
+        yield from (line("  because", reason) for reason in sheet.reasons)
+    if sheet.estimate is not None:
+        yield line(("estimate", "bold"), _total(sheet.estimate))
+    for each in plan.constraints:
+        yield line(("must hold", "bold"), each.text, (f"[{each.source}]", "dim"))
+
+
+def _total(priced: PlanEstimate) -> str:
+    return (
+        f"{priced.seconds.p50:.1f} s (95 % under {priced.seconds.p95:.1f} s), "
+        f"{usd(priced.usd_p50)}, {priced.tokens.p50:.0f} tokens, {priced.calls} calls"
+    )
+
+
+def _add_step(tree: Tree, step: Step, sheet: Sheet) -> None:
+    effect = sheet.effect(step)
+    mark = ("needs your approval", "bold yellow") if step.id in sheet.confirm else ""
+    node = tree.add(
+        line(
+            (step.id, "bold"),
+            (step.capability, "cyan"),
+            (f"[{effect}]" if effect else "", _EFFECT_STYLE.get(effect, "")),
+            step.objective,
+            mark,
+        )
+    )
+    for row in _step_rows(step, sheet):
+        node.add(row)
+
+
+def _step_rows(step: Step, sheet: Sheet) -> Iterator[Text]:
+    for name, given in step.args.items():
+        yield _argument(name, given, sheet.plan.inputs)
+    if step.question is not None:
+        yield line(("asks", "bold"), step.question.audience + ":", step.question.text)
+        for name, given in step.question.details.items():
+            yield _argument(name, given, sheet.plan.inputs)
+    if step.after:
+        yield line(("after", "dim"), ", ".join(step.after))
+    for rule in (*((step.when,) if step.when else ()), *step.preconditions):
+        yield line(("only if", "dim"), rule)
+    yield from (line(("check", "dim"), _check(each)) for each in step.success)
+    for route in step.routes:
+        yield line((f"on {route.on}", "dim"), route.action, route.step or "")
+    priced = sheet.priced(step)
+    if priced is not None and step.kind != "human":
+        yield line(("cost", "dim"), f"{priced.seconds.p50:.1f} s, {usd(priced.usd_p50)}")
+
+
+def _check(check: Check) -> str:
+    looks = f", looks again with {check.tool}" if check.tool else ""
+    return f"{check.level} {check.claim}{looks}"
+
+
+def _argument(name: str, given: Json, inputs: Mapping[str, Json]) -> Text:
+    ref = Ref.parse(given)
+    if ref is None:
+        inside = sorted({str(each) for each in refs_in(given)})
+        source = f"from {', '.join(inside)}" if inside else "constant"
+        return line(f"{name} =", value(given), (f"({source})", "dim"))
+    if ref.source != "user":
+        place = f"output of {ref.step}" if ref.step else ref.source
+        return line(f"{name} =", str(ref), (f"({place})", "dim"))
+    try:
+        known = value(ref.resolve({"inputs": inputs}))
+    except KeyError:
+        known = str(ref)
+    return line(f"{name} =", known, (f"(user: {ref})", "dim"))
+
+
+

@@ -1,0 +1,83 @@
+"""How anything reaches a terminal: data on stdout, talk on stderr, no control character unescaped.
+
+Text of plans, tools, models and people can hold escape sequences that rewrite what a person sees
+before they approve it. So every such text goes through `visible` or `text`, and none is ever read
+as markup.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+
+def visible(said: object) -> str:
+    r"""Return text for one line, with everything that does not print written as its escape.
+
+    That is control characters, line breaks, invisible and direction-changing format characters and
+    halves of surrogate pairs.
+
+    Example:
+        >>> visible("paid\x1b[2K")
+        'paid\\x1b[2K'
+    """
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode()
+        for char in str(said)
+    )
+
+
+def text(said: object, style: str = "") -> Text:
+    """Return visible text for rich, never read as markup."""
+    from rich.text import Text
+
+    return Text(visible(said), style=style)
+
+
+def line(*parts: object) -> Text:
+    """Join parts with spaces; a tuple is (text, style), empty parts are left out."""
+    from rich.text import Text
+
+    made = [text(*part) if isinstance(part, tuple) else text(part) for part in parts]
+    return Text(" ").join(part for part in made if part.plain)
+
+
+def data_console() -> Console:
+    """Return the console for data."""
+    from rich.console import Console
+
+    return Console(file=sys.stdout, highlight=False, emoji=False, markup=False)
+
+
+def talk_console() -> Console:
+    """Return the console for everything that is said about the data."""
+    from rich.console import Console
+
+    return Console(file=sys.stderr, highlight=False, emoji=False, markup=False)
+
+
+def echo_json(value: object) -> None:
+    """Print one JSON value; ASCII only, so that no text in it can act on a terminal."""
+    click.echo(json.dumps(value, indent=2, default=str))
+
+
+def echo_json_line(value: object) -> None:
+    """Print one JSON value on one line."""
+    click.echo(json.dumps(value, separators=(",", ":"), default=str))
+
+
+def say(said: str) -> None:
+    """Say one line on stderr."""
+    click.echo(visible(said), err=True)
+
+
+def is_person_there() -> bool:
+    """True if somebody sits at stdin who could answer."""
+    return sys.stdin is not None and sys.stdin.isatty()

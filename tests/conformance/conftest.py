@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from plangate.journal.journal import Journal
+from plangate.journal.runs import Lease, Run, owner_name
+from plangate.plan.facts import Rights
+
+
+@dataclass
+class FakeClock:
+    now: datetime = datetime(2026, 1, 31, 8, 15, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def jump(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture(params=["sqlite"])
+def journal(tmp_path: Path, clock: FakeClock) -> Iterator[Journal]:
+    """An empty journal on each database that we support."""
+    with Journal.open(f"sqlite:///{tmp_path}/journal.db", clock=clock) as made:
+        yield made
+
+
+@pytest.fixture
+def new_run(journal: Journal) -> Callable[..., Run]:
+    def make(run_id: str = "r", **said: str) -> Run:
+        plain = {"goal_id": "g", "goal": "Refund order 1", "thread_id": "t", "agent": "refund"}
+        rights = Rights(principal="ann", roles=("clerk",), scopes=("pay",), tenant="acme")
+        return journal.runs.create(Run(run_id=run_id, principal=rights, **{**plain, **said}))
+
+    return make
+
+
+@pytest.fixture
+def lease(journal: Journal, new_run: Callable[..., Run]) -> Lease:
+    """The hold of a first owner on run `r`, for 30 seconds."""
+    new_run()
+    return journal.runs.acquire("r", owner_name(), 30)
