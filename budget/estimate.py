@@ -65,8 +65,9 @@ def estimate(
         spent_tokens: Used so far.
 
     Returns:
-        Totals that include what is spent. Seconds are those of the longest path, or of the busiest
-        tool where its concurrency is the tighter limit; people's time to answer is not in them.
+        Totals of what is still to come; what is spent stands beside them. Seconds are those of
+        the longest path, or of the busiest tool where its concurrency is the tighter limit; the
+        time that people take to answer is not in them.
     """
     reader = _Reader(catalog, book, model)
     calls = {step.id: reader.calls_of(step) for step in plan.steps}
@@ -77,9 +78,9 @@ def estimate(
     return PlanEstimate(
         steps=tuple(_step(step, calls[step.id], catalog) for step in plan.steps),
         seconds=_range(seconds),
-        tokens=Range(p50=spent_tokens + tokens, p95=spent_tokens + tokens * P95_FACTOR),
-        usd_p50=_sum([spent_usd, *(call.usd_p50 for call in every)]),
-        usd_p95=_sum([spent_usd, *(call.usd_p95 for call in every)]),
+        tokens=_range(tokens),
+        usd_p50=_sum(call.usd_p50 for call in every),
+        usd_p95=_sum(call.usd_p95 for call in every),
         calls=len(every),
         spent_usd=spent_usd,
         spent_tokens=spent_tokens,

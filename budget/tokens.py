@@ -107,11 +107,11 @@ def _count(texts: Iterable[str], model: str, *, extra: int) -> Counted:
     return Counted(tokens + beyond, f"{source} + {_ESTIMATE}" if beyond else source)
 
 
-def _blocks(text: str) -> Iterator[str]:
+def _blocks(text: str, size: int = _BLOCK) -> Iterator[str]:
     start = 0
-    while len(text) - start > _BLOCK:
-        cuts = [match.start() for match in _CUT.finditer(text, start + 1, start + _BLOCK)]
-        end = cuts[-1] if cuts else start + _BLOCK
+    while len(text) - start > size:
+        cuts = [match.start() for match in _CUT.finditer(text, start + 1, start + size)]
+        end = cuts[-1] if cuts else start + size
         yield text[start:end]
         start = end
     yield text[start:]

@@ -12,7 +12,8 @@ from plangate.engine.classify import Failure
 from plangate.engine.effect import Act, Acted
 from plangate.journal.events import AttemptEnded, AttemptStarted, VerdictReached
 from plangate.plan.effects import evidence_of
-from plangate.plan.verdict import Verdict, overall
+from plangate.plan.value.frozen import digest
+from plangate.plan.verdict import EvidenceRef, Verdict, overall
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from plangate.engine.release import Ready
     from plangate.plan.outcome import AttemptStatus, Outcome, Says
     from plangate.plan.value.step import Step
-    from plangate.plan.verdict import EvidenceRef
     from plangate.tools.tool import Tool
 
 _STATUS: Mapping[Outcome, AttemptStatus] = {
@@ -133,7 +133,7 @@ class _Trial:
                 error_code=failure.code if failure else "",
                 error=failure.says if failure else "",
                 output=output,
-                observed=tuple(each.ref for each in self._shown(got)),
+                observed=self._shown(got),
                 usd=self.tool.spec.usd,
                 latency_s=round(self.bench.monotonic() - self.began_s, 6),
                 effect_key=acted.key or None,
@@ -149,9 +149,11 @@ class _Trial:
         verdicts: list[Verdict] = []
         got = acted.got
         result = got.output if isinstance(got, Returned) else None
+        sha256 = digest(result)
+        evidence = tuple(EvidenceRef(ref=ref, sha256=sha256) for ref in self._shown(got))
         for check in self.step.success:
             verdict = await run_check(
-                self.bench, check, step=self.step.id, result=result, evidence=self._shown(got)
+                self.bench, check, step=self.step.id, result=result, evidence=evidence
             )
             self.bench.session.emit(
                 VerdictReached(step=self.step.id, attempt_id=self.attempt_id, verdict=verdict)
@@ -161,7 +163,7 @@ class _Trial:
                 break
         return Tried("success", output=tried.output, verdicts=tuple(verdicts))
 
-    def _shown(self, got: Returned | Failure) -> tuple[EvidenceRef, ...]:
+    def _shown(self, got: Returned | Failure) -> tuple[str, ...]:
         if not isinstance(got, Returned):
             return ()
         return evidence_of(self.tool.spec, self.ready.args, got.output)

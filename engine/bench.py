@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from plangate.plan.shape.cel import Compiled, compile_rule
@@ -85,27 +86,32 @@ class Bench:
         return self.monotonic() - self.started_s
 
     def ask(
-        self, rule: str, *, step: str | None, observed: str | None = None, **more: Json
+        self,
+        rule: str,
+        *,
+        step: str | None,
+        tool: str | None = None,
+        seen: Mapping[str, Json] = MappingProxyType({}),
     ) -> bool | None:
         """Evaluate a rule of the plan.
 
         Args:
             rule: The CEL text, as validated.
             step: The step whose rule it is; None for the plan's own.
-            observed: Name of the tool whose output is `observed` in the rule.
-            more: `result` and `observed`, where the rule may see them.
+            tool: Name of the tool whose output is `observed` in the rule.
+            seen: `result` and `observed`, where the rule may see them.
 
         Returns:
             None where it cannot be evaluated: unknown, neither true nor false.
         """
         compiled = compile_rule(
-            rule, rule_scope(self.plan, self.catalog, step=step, observed=observed)
+            rule, rule_scope(self.plan, self.catalog, step=step, observed=tool)
         )
         if not isinstance(compiled, Compiled):
             return None
-        return compiled.evaluate({**self._seen(compiled), **more})
+        return compiled.evaluate({**self._known(compiled), **seen})
 
-    def _seen(self, compiled: Compiled) -> dict[str, Json]:
+    def _known(self, compiled: Compiled) -> dict[str, Json]:
         view = self.session.view
         steps: dict[str, Json] = {}
         for name in compiled.names:

@@ -14,6 +14,7 @@ from plangate.engine.call import Returned, call, context_for
 from plangate.engine.classify import Failure
 from plangate.plan.effects import evidence_of
 from plangate.plan.shape.shape import compile_shape
+from plangate.plan.value.frozen import digest
 from plangate.plan.value.refs import resolve_all
 from plangate.plan.verdict import EvidenceRef, Verdict
 
@@ -72,7 +73,7 @@ def _judge(
         if check.level == "L0":
             return _verdict(check, "pass", evidence, "the result has the declared shape")
         return _verdict(check, "unknown", evidence, "there is no rule to decide by")
-    said = bench.ask(check.rule, step=step, observed=check.tool, **more)
+    said = bench.ask(check.rule, step=step, tool=check.tool, seen=more)
     if said is None:
         return _verdict(check, "unknown", evidence, "the rule cannot be evaluated")
     return _verdict(check, "pass" if said else "fail", evidence, "" if said else "not true")
@@ -83,7 +84,10 @@ class _Seen:
 
     def __init__(self, tool: Tool, args: Mapping[str, Json], output: Mapping[str, Json]) -> None:
         self.output = output
-        self.evidence = evidence_of(tool.spec, args, output)
+        sha256 = digest(output)
+        self.evidence = tuple(
+            EvidenceRef(ref=ref, sha256=sha256) for ref in evidence_of(tool.spec, args, output)
+        )
 
 
 async def _observe(bench: Bench, check: Check, step: str | None, result: Json) -> _Seen | str:

@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from plangate.engine.attempt import Tried, attempt
+from plangate.engine.checks import run_check
 from plangate.engine.release import Held, prepare
 from plangate.engine.retry import Next, RetryContext, decide, delay_s, repeat_of
-from plangate.journal.events import StepEnded, StepReleased
+from plangate.journal.events import StepEnded, StepReleased, VerdictReached
 from plangate.plan.shape.scope import output_shape
+from plangate.plan.value.frozen import digest
+from plangate.plan.verdict import EvidenceRef, Verdict
 
 if TYPE_CHECKING:
     from plangate.engine.bench import Bench
+    from plangate.journal.events import DecisionTaken
     from plangate.plan.outcome import Outcome
     from plangate.plan.value.step import Action, Step
     from plangate.tools.tool import Tool
@@ -45,7 +49,7 @@ async def run_step(bench: Bench, step: Step) -> Ended:
     Raises:
         BudgetExceeded, LeaseLost: The step stays pending.
     """
-    ended = _human(bench, step) if step.kind == "human" else await _tool(bench, step)
+    ended = await _human(bench, step) if step.kind == "human" else await _tool(bench, step)
     if ended.status == "waiting":
         return ended
     bench.session.emit(
@@ -143,18 +147,11 @@ def _routed(
     )
 
 
-def _human(bench: Bench, step: Step) -> Ended:
+async def _human(bench: Bench, step: Step) -> Ended:
     """A human step is done once its answer stands in the journal; it never guesses one."""
-    view = bench.session.view
-    asked = [each for each in view.questions.values() if each.step == step.id]
-    answers = [
-        view.decisions[each.question_id]
-        for each in asked
-        if each.question_id in view.decisions and each.kind == "step"
-    ]
-    if not answers:
+    answer = _answer(bench, step)
+    if answer is None:
         return Ended(step=step.id, status="waiting", code="question", why="a person has to answer")
-    answer = answers[-1]
     output = {**answer.answer, "by": answer.by}
     for misfit in output_shape(step, bench.catalog).accepts(output):
         where = ".".join(misfit.path) or "answer"
@@ -163,4 +160,23 @@ def _human(bench: Bench, step: Step) -> Ended:
     if output.get("confirmed") is False:
         says = f"{answer.by} did not confirm"
         return _routed(step, "failed", "business_rejection", "not_confirmed", says)
-    return Ended(step=step.id, status="done", output=bench.session.put(output))
+    said = EvidenceRef(ref=f"decision://{answer.question_id}", sha256=digest(output))
+    verdicts: list[Verdict] = []
+    for check in step.success:
+        verdicts.append(
+            await run_check(bench, check, step=step.id, result=output, evidence=(said,))
+        )
+        bench.session.emit(VerdictReached(step=step.id, attempt_id="", verdict=verdicts[-1]))
+    tried = Tried("success", output=bench.session.put(output), verdicts=tuple(verdicts))
+    return _verified(step, tried)
+
+
+def _answer(bench: Bench, step: Step) -> DecisionTaken | None:
+    view = bench.session.view
+    answers = [
+        view.decisions[key]
+        for key, asked in view.questions.items()
+        if asked.step == step.id and asked.kind == "step" and key in view.decisions
+    ]
+    given = [each for each in answers if each.decision == "answer"]
+    return given[-1] if given else None

@@ -28,8 +28,12 @@ from plangate.journal.owner import owner_name
 from plangate.journal.session import Session
 from plangate.plan.errors import PlangateError, RunBusy
 
-Start: TypeAlias = Callable[[State, RunnableConfig], str]
-"""Creates the row of a new run for the goal in the state, and returns its id."""
+Start: TypeAlias = Callable[[State, str, Any], str]
+"""Creates the row of a new run and returns its id.
+
+Given are the state (with the goal, and with `run_id` only if the caller wants that very id), the
+thread as `thread_of` writes it, and what came as `context=`.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +51,9 @@ class Call:
     thread_id: str
     """As `thread_of`."""
 
+    context: Any
+    """What the caller gave as `context=`."""
+
     resuming: bool
     """True in the first node of an invocation that goes on where the thread stood."""
 
@@ -59,7 +66,8 @@ class Call:
             control=None if runtime is None else runtime.control,
             writer=weakref.ref(cls if runtime is None else runtime.stream_writer),
             thread_id=thread_of(config),
-            # Not public, and pinned by a test: without it every new input would count as new.
+            context=None if runtime is None else runtime.context,
+            # Not public, and pinned by a test: without it a resume would pass for a new goal.
             resuming=bool(given.get("__pregel_resuming", False)),
         )
 

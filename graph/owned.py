@@ -7,8 +7,8 @@ others end with `RunBusy`. Which run a thread is on is the journal's to say, too
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, TypeAlias, cast
 
 from langchain_core.runnables import RunnableConfig
 
@@ -21,6 +21,8 @@ from plangate.journal.owner import is_dead
 from plangate.journal.runs import Run
 from plangate.journal.session import Session
 from plangate.plan.errors import ConfigError, RunBusy, WaitingForPerson
+
+__all__ = ["Body", "Desk", "find_run", "owned"]
 
 Body: TypeAlias = Callable[[State, Session], Awaitable[Mapping[str, Any]]]
 """What a node does with the run it holds; gives the keys of the state to change."""
@@ -45,7 +47,7 @@ def owned(name: str, body: Body, desk: Desk) -> Node:
 
     async def node(state: State, config: RunnableConfig) -> Mapping[str, Any]:
         call = Call.of(config)
-        session = await desk.take(call, lambda: find_run(name, state, config, call, desk))
+        session = await desk.take(call, lambda: find_run(name, state, call, desk))
         base = _base(state, session)
         try:
             update = await _work(name, body, _seen(state, base, session), session)
@@ -62,28 +64,39 @@ def owned(name: str, body: Body, desk: Desk) -> Node:
     return node
 
 
-def find_run(name: str, state: State, config: RunnableConfig, call: Call, desk: Desk) -> str:
+def find_run(name: str, state: State, call: Call, desk: Desk) -> str:
     """Return the id of the run that a node works on; `planner` makes it if there is none.
 
     A new goal starts a run unless the thread has one that did not end: a message to a paused run is
     neither an approval nor a new task. The same goal again, where nobody is asked, goes on with it.
 
     Raises:
-        ConfigError: There is neither a run nor a goal.
+        ConfigError: There is neither a run nor a goal, or the run is another thread's.
         RunBusy, WaitingForPerson: As `owned`.
     """
-    goal = state.get("goal")
-    if name != "planner" or goal is None:
-        if not state.get("run_id"):
-            what = "the graph was called without a goal"
-            raise ConfigError(what, hint='call it with {"goal": "...", "inputs": {...}}')
-        return state["run_id"]
+    if name != "planner" or not _goal(state):
+        return _own_run(state, call, desk.journal)
     latest = desk.journal.runs.latest_of_thread(call.thread_id) if call.thread_id else None
-    if latest is not None and _goes_on(latest, state, call, desk.journal):
+    if latest is None:
+        return desk.start(state, call.thread_id, call.context)
+    if _goes_on(latest, state, call, desk.journal):
         return latest.run_id
-    if latest is not None and latest.status != "ended":
+    if latest.status != "ended":
         raise _refusal(latest, desk.journal)
-    return desk.start(state, config)
+    stale = {"run_id"} if state.get("run_id") == latest.run_id else set()
+    return desk.start(_without(state, stale), call.thread_id, call.context)
+
+
+def _own_run(state: State, call: Call, journal: Journal) -> str:
+    run_id = state.get("run_id")
+    if not run_id:
+        what = "the graph was called without a goal"
+        raise ConfigError(what, hint='call it with {"goal": "...", "inputs": {...}}')
+    thread = journal.runs.get(run_id).thread_id
+    if thread != call.thread_id:
+        what = f"run {run_id!r} belongs to thread {thread!r}, not to {call.thread_id!r}"
+        raise ConfigError(what, hint="call the graph with that thread_id")
+    return run_id
 
 
 def _goes_on(latest: Run, state: State, call: Call, journal: Journal) -> bool:
@@ -96,7 +109,7 @@ def _goes_on(latest: Run, state: State, call: Call, journal: Journal) -> bool:
 
 
 def _same_goal(run: Run, state: State, journal: Journal) -> bool:
-    if run.goal != state.get("goal") or state.get("goal_id") not in (None, "", run.goal_id):
+    if run.goal.strip() != _goal(state) or state.get("goal_id") not in (None, "", run.goal_id):
         return False
     first = journal.log.read(run.run_id, limit=1)
     started = first[0].event if first else None
@@ -116,17 +129,27 @@ def _refusal(run: Run, journal: Journal) -> RunBusy | WaitingForPerson:
     )
 
 
+def _goal(state: State) -> str:
+    return str(state.get("goal") or "").strip()
+
+
+def _without(state: State, keys: Iterable[str]) -> State:
+    left = {key: value for key, value in state.items() if key not in keys}
+    return cast("State", left)
+
+
 def _base(state: State, session: Session) -> State:
+    """Return what each update says; at a new run, what the one before left behind is emptied."""
     run_id = session.run.run_id
-    base = State() if state.get("run_id") == run_id else blank()
+    goes_on = state.get("run_id") == run_id and not _goal(state)
+    base = State() if goes_on else blank()
     return State(**{**base, "run_id": run_id, "schema_version": STATE_VERSION})
 
 
 def _seen(state: State, base: State, session: Session) -> State:
     """Return what the body may see: a goal that was refused before is not this run's."""
-    foreign = Input.__annotations__ if state.get("goal") != session.run.goal else ()
-    own = {key: value for key, value in state.items() if key not in foreign}
-    return State(**{**own, **base})
+    foreign = () if _goal(state) == session.run.goal.strip() else tuple(Input.__annotations__)
+    return State(**{**_without(state, foreign), **base})
 
 
 async def _work(name: str, body: Body, state: State, session: Session) -> Mapping[str, Any]:

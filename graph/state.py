@@ -4,9 +4,9 @@ Plans, outputs and events lie in the journal; each node folds the journal first 
 state only where the journal is silent. So a lost, stale or forked checkpoint changes no outcome,
 and the size of a checkpoint depends neither on the number of steps nor on their output.
 
-`goal`, `inputs`, `goal_id` and `task` are seen by the first node of an invocation and by no later one
-(LangGraph's `EphemeralValue`). If they stayed, the second goal of a thread would inherit the first
-one's `goal_id`, and with it its effect keys: a new refund would pass for one already paid.
+`goal`, `inputs`, `goal_id` and `task` are seen by the first node of an invocation and by no later
+one (LangGraph's `EphemeralValue`). If they stayed, the second goal of a thread would inherit the
+first one's `goal_id`, and with it its effect keys: a new refund would pass for one already paid.
 """
 
 from __future__ import annotations
@@ -20,7 +20,14 @@ from langgraph.channels import EphemeralValue
 STATE_VERSION: Final = 1
 
 
-class Input(TypedDict, total=False):
+class Named(TypedDict, total=False):
+    """What both sides of the graph share."""
+
+    run_id: str
+    """Going in: the id that a new run shall have, or, without a goal, the run to go on with."""
+
+
+class Input(Named, total=False):
     """What `invoke` takes: a goal and what is known about it."""
 
     goal: Annotated[str, EphemeralValue]
@@ -36,10 +43,9 @@ class Input(TypedDict, total=False):
     """Name of the template to plan with, where several could be meant."""
 
 
-class Output(TypedDict, total=False):
+class Output(Named, total=False):
     """What `invoke` gives back. More than this is in the journal, under `run_id`."""
 
-    run_id: str
     phase: str
     """The node that ran last."""
 

@@ -47,12 +47,16 @@ _STATUS: Mapping[type, Status] = MappingProxyType(
     }
 )
 _ADD = sa.insert(EVENTS)
-_ADVANCE = sa.update(RUNS).where(
-    RUNS.c.run_id == sa.bindparam("lease_run"),
-    RUNS.c.owner == sa.bindparam("lease_owner"),
-    RUNS.c.epoch == sa.bindparam("lease_epoch"),
-    RUNS.c.last_seq == sa.bindparam("expected_seq"),
-).values(last_seq=sa.bindparam("new_seq"), updated_at=sa.bindparam("now"))
+_ADVANCE = (
+    sa.update(RUNS)
+    .where(
+        RUNS.c.run_id == sa.bindparam("lease_run"),
+        RUNS.c.owner == sa.bindparam("lease_owner"),
+        RUNS.c.epoch == sa.bindparam("lease_epoch"),
+        RUNS.c.last_seq == sa.bindparam("expected_seq"),
+    )
+    .values(last_seq=sa.bindparam("new_seq"), updated_at=sa.bindparam("now"))
+)
 _BEFORE_STEPS = RUNS.c.status.in_(["planning", "stopped"])
 _ON_RELEASE = sa.case((_BEFORE_STEPS, "running"), else_=RUNS.c.status)
 """A released step starts a run, but does not end its waiting for a person."""

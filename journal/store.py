@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -131,15 +131,13 @@ def _parsed(url: str) -> sa.URL:
 
 def _prepare(connection: sqlite3.Connection, _record: object) -> None:
     connection.isolation_level = None  # transactions begin in `_begin`, not behind our back
-    cursor = connection.cursor()
     try:
-        _enter_wal(cursor)
-        cursor.execute("PRAGMA synchronous=FULL")
+        with closing(connection.cursor()) as cursor:
+            _enter_wal(cursor)
+            cursor.execute("PRAGMA synchronous=FULL")
     except sqlite3.Error:
         connection.close()
         raise
-    finally:
-        cursor.close()
 
 
 def _enter_wal(cursor: sqlite3.Cursor) -> None:

@@ -9,20 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
-from pydantic import ValidationError
-
-from plangate.models.reading import Flaw, flaws_of, read_as
+from plangate.models.reading import read_as
 from plangate.models.wire import PlanDraft
-from plangate.plan.issue import Issue
-from plangate.plan.value.frozen import canonical, digest, load_json, parse
+from plangate.plan.codes import issue
+from plangate.plan.layers.run import read_plan
+from plangate.plan.value.frozen import canonical, digest, load_json
 from plangate.plan.value.plan import Author, Budget, Constraint, Plan
 from plangate.plan.value.refs import Ref, refs_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from plangate.models.reading import Flaw
     from plangate.models.wire import DraftArg, DraftCheck, DraftStep
     from plangate.plan.catalog import Catalog
+    from plangate.plan.issue import Issue
     from plangate.plan.value.frozen import Json
 
 __all__ = ["About", "PlanDraft", "compile_draft", "task_type_of"]
@@ -57,23 +58,20 @@ def compile_draft(
         **about: The rest of the plan.
 
     Returns:
-        Issues of layer 1, with the step and the field, where the draft says something that no plan
-        can hold: text that is not JSON, an argument named twice, a literal that is a reference.
+        Issues, with the step and the field, where the draft says something that no plan can hold:
+        text that is not JSON, an argument named twice, a literal that is a reference.
     """
     if isinstance(draft, str):
         read = read_as(PlanDraft, draft)
         if not isinstance(read, PlanDraft):
-            return tuple(_issue_of(flaw, ()) for flaw in read)
+            return tuple(_issue_of(flaw) for flaw in read)
         draft = read
     writer = _Writer(catalog)
     data = {**writer.plan(draft), **_given(about), "catalog_hash": catalog.content_hash}
     if writer.issues:
         return tuple(writer.issues)
-    try:
-        return parse(Plan, data)
-    except ValidationError as exc:
-        ids = [step.id for step in draft.steps]
-        return tuple(_issue_of(flaw, ids) for flaw in flaws_of(exc))
+    read_back = read_plan(data)
+    return read_back if isinstance(read_back, Plan) else read_back.issues
 
 
 def task_type_of(tools: Sequence[str], catalog: Catalog) -> str:
@@ -113,9 +111,6 @@ class _Writer:
         }
 
     def _step(self, step: DraftStep) -> dict[str, Any]:
-        spare = "question" if step.kind == "tool" else "tool"
-        if getattr(step, spare) is not None:
-            self._say("ill_typed", step.id, spare, f"a {step.kind} step has no {spare}", "Null it.")
         spec = self.catalog.tools.get(step.tool or "")
         return {
             "id": step.id,
@@ -156,7 +151,7 @@ class _Writer:
             where = f"{at}.{arg.name}"
             if arg.name in written:
                 says = f"argument {arg.name!r} is given twice"
-                self._say("doubled_argument", step, where, says, "Keep one of them.")
+                self._say("duplicate_id", step, where, says, "Keep one of them.")
             written[arg.name] = (
                 self._literal(arg, step, where)
                 if arg.source == "literal"
@@ -170,11 +165,11 @@ class _Writer:
             canonical(value)  # refuses NaN and numbers that readers of JSON do not agree on
         except ValueError:
             hint = 'Write JSON text: a text needs its quotes, as "\\"EUR\\"".'
-            self._say("bad_literal", step, where, "value_json is not exact JSON", hint)
+            self._say("bad_value", step, where, "value_json is not exact JSON", hint)
             return None
         if next(refs_in(value), None) is not None:
             hint = "Use source `step` or `input`."
-            self._say("bad_literal", step, where, "the literal is written like a reference", hint)
+            self._say("bad_value", step, where, "the literal is written like a reference", hint)
         return value
 
     def _reference(self, arg: DraftArg, step: str | None, where: str) -> str:
@@ -189,7 +184,7 @@ class _Writer:
         return written
 
     def _say(self, code: str, step: str | None, at: str, says: str, hint: str) -> None:
-        self.issues.append(Issue(layer=1, code=code, step=step, field=at, says=says, hint=hint))
+        self.issues.append(issue(code, says, step=step, field=at, hint=hint))
 
 
 def _given(about: About) -> dict[str, Any]:
@@ -205,17 +200,6 @@ def _given(about: About) -> dict[str, Any]:
     }
 
 
-def _issue_of(flaw: Flaw, ids: Sequence[str]) -> Issue:
-    head, *rest = [*flaw.path, ""]
-    step = None
-    if head == "steps" and isinstance(rest[0], int) and rest[0] < len(ids):
-        step, rest = ids[rest[0]], rest[1:]
-        head = ""
-    parts = [head, *rest]
-    shown = "".join(
-        f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts if part != ""
-    )
-    hint = "Answer with one whole JSON object." if flaw.code == "unparsable" else ""
-    return Issue(
-        layer=1, code=flaw.code, step=step, field=shown.lstrip("."), says=flaw.says, hint=hint
-    )
+def _issue_of(flaw: Flaw) -> Issue:
+    where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in flaw.path)
+    return issue(flaw.code, flaw.says, field=where.removeprefix("."))

@@ -34,7 +34,6 @@ _HINTS: Mapping[str, str] = {
     "refusal": "Reword the goal, or plan from a template.",
     "length": "Raise the model's output limit, or ask for less.",
     "unparsable": "Try another model, or plan from a template.",
-    "ill_typed": "Try another model, or plan from a template.",
 }
 
 
@@ -57,7 +56,8 @@ class Fault:
     @property
     def hint(self) -> str:
         """What the reader can do."""
-        return _HINTS.get(self.code, "See the cause of this error.")
+        general = "See the cause of this error." if self.cause else _HINTS["unparsable"]
+        return _HINTS.get(self.code, general)
 
 
 def fault_of(error: Exception, now: datetime | None = None) -> Fault:

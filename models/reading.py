@@ -15,9 +15,10 @@ from pydantic import ValidationError
 from plangate.plan.value.frozen import Frozen, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 F = TypeVar("F", bound=Frozen)
+FlawCode: TypeAlias = Literal["unparsable", "missing_field", "unknown_field", "bad_value"]
 Path: TypeAlias = tuple[int | str, ...]
 
 LONGEST = 1_000_000
@@ -25,12 +26,20 @@ LONGEST = 1_000_000
 
 _OPENS = re.compile(r'\{\s*["}]')
 _MOST_SHOWN = 20
+_LONGEST_SAID = 200
+_CODES: Mapping[str, FlawCode] = {
+    "json_invalid": "unparsable",
+    "missing": "missing_field",
+    "extra_forbidden": "unknown_field",
+}
 
 
 class Flaw(NamedTuple):
     """One reason why a text is not what was asked for."""
 
-    code: Literal["unparsable", "ill_typed"]
+    code: FlawCode
+    """As in `plangate.plan.codes`."""
+
     path: Path
     says: str
 
@@ -50,11 +59,7 @@ def flaws_of(error: ValidationError) -> tuple[Flaw, ...]:
     """Return what pydantic found, without the values: they are a model's text."""
     shown = error.errors(include_url=False, include_context=False, include_input=False)
     return tuple(
-        Flaw(
-            "unparsable" if each["type"] == "json_invalid" else "ill_typed",
-            each["loc"],
-            _says(each["msg"]),
-        )
+        Flaw(_CODES.get(each["type"], "bad_value"), each["loc"], each["msg"][:_LONGEST_SAID])
         for each in shown[:_MOST_SHOWN]
     )
 
@@ -93,7 +98,3 @@ def _why_unparsable(text: str) -> str:
     if _OPENS.search(text) is None:
         return "the answer holds no JSON object"
     return "the JSON object in the answer is broken or cut off"
-
-
-def _says(message: str) -> str:
-    return message[:200]

@@ -20,7 +20,7 @@ from plangate.journal.ledger import Settlement
 from plangate.journal.session import Session
 from plangate.nodes.decide import Refused, decide
 from plangate.nodes.kit import Kit
-from plangate.nodes.question import asked, carried, next_question
+from plangate.nodes.question import carried, next_question
 from plangate.plan.outcome import EffectState
 from plangate.plan.value.plan import Plan
 
@@ -33,13 +33,11 @@ async def human_gate(_: State, session: Session, kit: Kit) -> dict[str, Any]:
         return await _answered(session, kit, pending[0])
     if (decision := carried(session, kit, plan)) is not None:
         session.emit(decision)
-    question_id = f"{session.run.run_id}-q{len(session.view.questions) + 1}"
-    ask = next_question(session, kit, plan, question_id)
-    if ask is None:
+    question = next_question(session, kit, plan)
+    if question is None:
         return {"go": "executor", "waiting": []}
-    session.emit(asked(session, kit, plan, ask, question_id))
-    await session.aflush()
-    return {"go": "human_gate", "waiting": [question_id]}
+    session.emit(question)
+    return {"go": "human_gate", "waiting": [question.question_id]}
 
 
 async def _answered(session: Session, kit: Kit, question: QuestionAsked) -> dict[str, Any]:
@@ -48,7 +46,8 @@ async def _answered(session: Session, kit: Kit, question: QuestionAsked) -> dict
         stored = await asyncio.to_thread(_expire, session, kit, question)
     if stored is None:
         await session.aflush()
-        answer = read_answer(interrupt(session.load(question.payload)))
+        shown = session.load(question.payload)
+        answer = read_answer(interrupt(shown), shown if isinstance(shown, dict) else None)
         got: Decision | Refused = (
             Refused(answer)
             if isinstance(answer, str)

@@ -2,49 +2,57 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import timedelta
-from typing import Literal
+from datetime import datetime, timedelta
+from typing import Any, Literal, TypeAlias
 
 from plangate.journal.events import DecisionTaken, QuestionAsked
 from plangate.journal.session import Session
 from plangate.nodes.kit import Kit
-from plangate.nodes.payloads import approval_payload, failure_payload, step_payload
+from plangate.nodes.payloads import ask_approval, ask_failure, ask_step
 from plangate.plan.flow.authority import grown
-from plangate.plan.value.frozen import Json, digest
+from plangate.plan.value.frozen import digest
 from plangate.plan.value.plan import Plan
 from plangate.plan.value.step import Step
 
-_APPROVAL_TRIGGER = "person"
+Kind: TypeAlias = Literal["approval", "step", "effect", "escalation"]
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """A question that has to be asked."""
+def next_question(session: Session, kit: Kit, plan: Plan) -> QuestionAsked | None:
+    """Return what a person must be asked before the run can go on; None: nothing.
 
-    kind: Literal["approval", "step", "effect", "escalation"]
-    audience: str
-    payload: dict[str, Json]
-    step: str | None = None
-
-
-def next_question(session: Session, kit: Kit, plan: Plan, question_id: str) -> Ask | None:
-    """Return what a person must be asked before the run can go on; None: nothing."""
+    The payload is put into the journal; its digest and the plan's hash bind the answer.
+    """
     view = session.view
+    question_id = f"{session.run.run_id}-q{len(view.questions) + 1}"
+    expires = kit.now() + timedelta(seconds=kit.policy.approval_ttl_s)
     fired = view.open_trigger
-    if needs_approval(session, plan) or (fired is not None and fired.kind == _APPROVAL_TRIGGER):
-        return Ask("approval", "operator", approval_payload(session, kit, plan, question_id))
+    if needs_approval(session, plan) or (fired is not None and fired.kind == "person"):
+        payload = ask_approval(session, kit, plan, question_id, expires)
+        return _asked(session, plan, "approval", payload, None)
     if fired is not None:
-        kind: Literal["effect", "escalation"] = (
-            "effect" if fired.kind == "effect_unknown" else "escalation"
-        )
-        payload = failure_payload(session, plan, fired, kind, question_id)
-        return Ask(kind, "operator", payload, fired.step)
+        payload = ask_failure(session, plan, fired, question_id, expires)
+        kind: Kind = "effect" if fired.kind == "effect_unknown" else "escalation"
+        return _asked(session, plan, kind, payload, fired.step)
     step = waiting_step(session, plan)
-    if step is None or step.question is None:
+    if step is None:
         return None
-    return Ask(
-        "step", step.question.audience, step_payload(session, plan, step, question_id), step.id
+    payload = ask_step(session, plan, step, question_id, expires)
+    return _asked(session, plan, "step", payload, step.id)
+
+
+def _asked(
+    session: Session, plan: Plan, kind: Kind, payload: dict[str, Any], step: str | None
+) -> QuestionAsked:
+    return QuestionAsked(
+        question_id=payload["question_id"],
+        kind=kind,
+        audience=payload.get("audience", "operator"),
+        payload=session.put(payload),
+        payload_sha256=digest(payload),
+        plan_version=plan.version,
+        content_hash=plan.content_hash,
+        step=step,
+        expires_at=datetime.fromisoformat(payload["expires_at"]),
     )
 
 
@@ -90,7 +98,7 @@ def waiting_step(session: Session, plan: Plan) -> Step | None:
     answered = {
         each.step
         for key, each in session.view.questions.items()
-        if key in session.view.decisions and each.kind == "step"
+        if each.kind == "step" and _is_answered(session, key)
     }
     for step in plan.steps:
         if step.kind != "human" or step.id in answered:
@@ -102,16 +110,6 @@ def waiting_step(session: Session, plan: Plan) -> Step | None:
     return None
 
 
-def asked(session: Session, kit: Kit, plan: Plan, ask: Ask, question_id: str) -> QuestionAsked:
-    """Build the event; the payload is an artifact, and its digest binds the answer."""
-    return QuestionAsked(
-        question_id=question_id,
-        kind=ask.kind,
-        audience=ask.audience,
-        payload=session.put(ask.payload),
-        payload_sha256=digest(ask.payload),
-        plan_version=plan.version,
-        content_hash=plan.content_hash,
-        step=ask.step,
-        expires_at=kit.now() + timedelta(seconds=kit.policy.approval_ttl_s),
-    )
+def _is_answered(session: Session, question_id: str) -> bool:
+    decision = session.view.decisions.get(question_id)
+    return decision is not None and decision.decision == "answer"

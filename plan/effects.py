@@ -101,19 +101,17 @@ def claims_of(spec: ToolSpec, args: Mapping[str, Json]) -> Claims:
 
 def evidence_of(
     spec: ToolSpec, args: Mapping[str, Json], output: Mapping[str, Json]
-) -> tuple[EvidenceRef, ...]:
-    """Return what a result shows, each with the digest of the result.
+) -> tuple[str, ...]:
+    """Return what a result shows, as evidence references.
 
     A name is looked up in the result, then in the arguments. A template with a name that neither
     holds, or that is null, or that makes no lawful reference, gives none: nothing was shown.
     """
-    seen = digest(output)
     values = {**args, **output}
-    found: list[EvidenceRef] = []
+    found: list[str] = []
     for template in spec.evidence:
         try:
-            ref = _filled(template, values, _quoted)
-            found.append(EvidenceRef(ref=ref, sha256=seen))
+            found.append(EvidenceRef(ref=_filled(template, values, _quoted)).ref)
         except (ConfigError, ValidationError):
             continue
     return tuple(found)

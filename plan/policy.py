@@ -59,7 +59,10 @@ from plangate.plan.value.plan import Budget
 from plangate.plan.value.step import Line, Name
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from plangate.plan.facts import Rights
+    from plangate.plan.value.frozen import Json
 
 Tier: TypeAlias = Literal["auto", "selective", "full"]
 """How much a person sees before a plan runs: nothing, the risky steps, all of it."""
@@ -187,6 +190,22 @@ class Policy(Frozen):
             return None
         roles = ", ".join(rights.roles) or "none"
         return f"no rule allows {spec.name!r} ({spec.effect.value}) for roles: {roles}"
+
+    def over_threshold(self, tool: str, args: Mapping[str, Json]) -> str | None:
+        """Return why a call with these resolved arguments needs a person, or None.
+
+        An argument that is no number cannot be compared, so it needs one. An absent argument is
+        the tool's default, which the plan's tier has looked at.
+        """
+        for limit in self.thresholds:
+            if limit.tool != tool or limit.arg not in args:
+                continue
+            value, more = args[limit.arg], f" ({limit.reason})" if limit.reason else ""
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                return f"{tool}: {limit.arg} is no number, so its limit says nothing{more}"
+            if value > limit.over:
+                return f"{tool}: {limit.arg} is {value}, over {limit.over}{more}"
+        return None
 
 
 _FIELDS = {"allow": "allows", "deny": "denies", "require": "requires", "threshold": "thresholds"}

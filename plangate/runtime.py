@@ -16,7 +16,7 @@ from langgraph.runtime import get_runtime
 from plangate.agent import Agent, open_world
 from plangate.budget.prices import PriceBook
 from plangate.graph.bridge import iterate
-from plangate.graph.desk import Desk, thread_of
+from plangate.graph.desk import Desk
 from plangate.graph.owned import Body, owned
 from plangate.graph.saver import check_saver, open_saver
 from plangate.graph.wiring import Nodes, wire
@@ -134,7 +134,7 @@ class Runtime:
             Pairs of stream mode (`custom`, `updates`) and value, as LangGraph gives them.
         """
         run_id = run_id or new_run_id()
-        return self._stream(dict(given), run_id, rights)
+        return self._stream({**given, "run_id": run_id}, run_id, rights)
 
     def advance(self, run_id: str) -> Iterator[Any]:
         """Go on with a run from what is recorded, until the next question or the end.
@@ -217,14 +217,12 @@ class Runtime:
         inputs = self.journal.artifacts.get(self.view(run.run_id).inputs)
         return {"goal": run.goal, "goal_id": run.goal_id, "inputs": inputs}
 
-    def _start(self, state: State, config: RunnableConfig) -> str:
+    def _start(self, state: State, thread_id: str, context: object) -> str:
         """Create the row of a new run; called by the first node that needs one."""
         goal = str(state.get("goal") or "").strip()
         if not goal:
             raise ConfigError("the goal is empty", hint='Invoke with {"goal": ..., "inputs": ...}.')
-        thread_id = thread_of(config)
-        # A thread that `start` made lends its name to its run.
-        run_id = thread_id if thread_id.startswith("run_") else new_run_id()
+        run_id = state.get("run_id") or new_run_id()
         self.journal.runs.create(
             Run(
                 run_id=run_id,
@@ -232,7 +230,7 @@ class Runtime:
                 goal=goal,
                 thread_id=thread_id,
                 agent=self.agent.name,
-                principal=_rights(get_runtime().context) or self.agent.rights,
+                principal=_rights(context) or self.agent.rights,
             )
         )
         return run_id

@@ -94,9 +94,9 @@ def marked(name: str, text: str) -> str:
 
     Example:
         >>> print(marked("feedback", "cheaper, please"))
-        <data name="feedback" mark="78ea2ab1c9c2">
+        <data name="feedback" mark="f56c9473a06b">
         cheaper, please
-        </data mark="78ea2ab1c9c2">
+        </data mark="f56c9473a06b">
     """
     mark = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
     return f'<data name="{name}" mark="{mark}">\n{text}\n</data mark="{mark}">'

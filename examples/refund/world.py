@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import delete, insert
 
 from plangate.examples.refund.provider import Provider
 from plangate.examples.refund.schema import metadata, switches
@@ -48,11 +48,6 @@ class RefundWorld:
             connection.execute(delete(switches))
             for name, value in chosen.items():
                 connection.execute(insert(switches).values(name=name, value=value))
-
-    def switch(self, name: str) -> Any:
-        """Return the value of a switch; None if it is off."""
-        with self._store.reading() as connection:
-            return connection.scalar(select(switches.c.value).where(switches.c.name == name))
 
     def reset(self) -> None:
         """Bring the first state back: every order, payment and switch as it was seeded."""

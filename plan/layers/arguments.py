@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from plangate.plan.codes import issue
-from plangate.plan.layers.ground import Ground, Site, Use, dotted, leaves
+from plangate.plan.layers.ground import Ground, Use, dotted, leaves
 from plangate.plan.shape.misfit import same, shown
 from plangate.plan.shape.shape import Missing, Shape, compile_shape
 from plangate.plan.value.refs import Ref
@@ -52,15 +52,12 @@ def arguments_fit(ground: Ground) -> Iterator[Issue]:
 
 def whole_references(ground: Ground) -> Iterator[Issue]:
     """A reference fills a whole value or none of it."""
-    texts = [(site.id, f"{site.prefix}args", site.args) for site in ground.sites]
-    for step in ground.plan.steps:
-        if step.question is not None:
-            texts.append((step.id, "question.details", step.question.details))
-    for step_id, start, value in texts:
-        for path, text in leaves(value):
-            if isinstance(text, str) and "${" in text and Ref.parse(text) is None:
-                says = f"{shown(text)} holds a reference inside a longer string"
-                yield issue("embedded_reference", says, step=step_id, field=dotted(start, path))
+    refs = {(use.step, use.field) for use in ground.uses}
+    for each in ground.values:
+        text = each.value
+        if isinstance(text, str) and "${" in text and (each.step, each.field) not in refs:
+            says = f"{shown(text)} holds a reference inside a longer string"
+            yield issue("embedded_reference", says, step=each.step, field=each.field)
 
 
 def references_fit(ground: Ground) -> Iterator[Issue]:
@@ -83,8 +80,7 @@ def checked_shapes(ground: Ground) -> Iterator[Issue]:
         for why in compile_shape(site.spec.params).unchecked:
             says = f"arguments of {site.tool!r} are not fully checked: {why}"
             field = f"{site.prefix}tool"
-            severity = "error" if site.acts else None
-            yield issue("unchecked_shape", says, step=site.id, field=field, severity=severity)
+            yield issue("unchecked_shape", says, step=site.id, field=field, severity=site.severity)
 
 
 def sourced(ground: Ground) -> Iterator[Issue]:
@@ -93,18 +89,16 @@ def sourced(ground: Ground) -> Iterator[Issue]:
         return
     known = {_key(value) for _, value in leaves(ground.plan.inputs)}
     known |= {_key(value) for value in (*ground.facts.policy.constants, *ground.sourced)}
-    for site in ground.sites:
-        if site.spec is None:
+    for each in ground.values:
+        spec = each.site.spec if each.site else None
+        if spec is None or not _is_literal(each.value) or _key(each.value) in known:
             continue
-        params = compile_shape(site.spec.params)
-        for path, value in leaves(site.args):
-            if _is_literal(value) and _key(value) not in known and not _said(params, path, value):
-                says = f"{shown(value)} has no source: no input, constant or earlier output"
-                field = site.prefix + dotted("args", path)
-                severity = "error" if site.acts else None
-                yield issue(
-                    "unsourced_argument", says, step=site.id, field=field, severity=severity
-                )
+        if not _said(compile_shape(spec.params), each.path, each.value):
+            says = f"{shown(each.value)} has no source: no input, constant or earlier output"
+            severity = each.site.severity if each.site else None
+            yield issue(
+                "unsourced_argument", says, step=each.step, field=each.field, severity=severity
+            )
 
 
 CHECKS: tuple[LayerCheck, ...] = (
@@ -166,10 +160,9 @@ def _typed(ground: Ground, use: Use, found: Shape) -> Iterator[Issue]:
     for gap in gaps:
         yield issue("reference_gap", f"{use.ref}: {gap}", step=use.step, field=use.field)
     if found.unchecked and _is_known(ground, use.ref):
-        severity = "error" if use.site.acts else None
         says = f"{use.ref} has no fully known type: {found.unchecked[0]}"
         yield issue(
-            "unchecked_shape", says, step=use.step, field=use.field, severity=severity
+            "unchecked_shape", says, step=use.step, field=use.field, severity=use.site.severity
         )
 
 
@@ -192,7 +185,7 @@ def _is_known(ground: Ground, ref: Ref) -> bool:
 
 
 def _is_reference(value: Json) -> bool:
-    return isinstance(value, str) and Ref.parse(value) is not None
+    return isinstance(value, str) and value.startswith("${") and Ref.parse(value) is not None
 
 
 def _is_literal(value: Json) -> bool:

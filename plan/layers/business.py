@@ -49,17 +49,17 @@ def _before(
     ground: Ground, rule: Require, capability: str, by_capability: Mapping[str, Sequence[Step]]
 ) -> Iterator[Issue]:
     guards = by_capability.get(capability, ())
-    firm = [guard for guard in guards if not _can_be_skipped(guard)]
+    there = ground.mask(guard.id for guard in guards)
+    firm = ground.mask(guard.id for guard in guards if not _can_be_skipped(guard))
     for step in by_capability.get(rule.before, ()):
-        before = ground.ancestors[step.id]
-        if any(guard.id in before for guard in firm):
+        before = ground.ancestors[step.id].bits
+        if before & firm:
             continue
+        code, what = "wrong_order", f"{_ids(guards)} need not settle first"
         if not guards:
             code, what = "missing_ancestor", "no step does that"
-        elif any(guard.id in before for guard in guards):
+        elif before & there:
             code, what = "skippable_guard", f"{_ids(guards)} can be skipped"
-        else:
-            code, what = "wrong_order", f"{_ids(guards)} need not settle first"
         says = f"{rule.before!r} needs {capability!r} before it, and {what}"
         yield issue(code, _because(says, rule), step=step.id, field="after")
 
@@ -67,9 +67,11 @@ def _before(
 def _after(
     ground: Ground, rule: Require, capability: str, by_capability: Mapping[str, Sequence[Step]]
 ) -> Iterator[Issue]:
-    looked_at = [ground.ancestors[step.id] for step in by_capability.get(capability, ())]
+    seen_after = 0
+    for follower in by_capability.get(capability, ()):
+        seen_after |= ground.ancestors[follower.id].bits
     for step in by_capability.get(rule.before, ()):
-        if not any(step.id in before for before in looked_at):
+        if not ground.holds(seen_after, step.id):
             says = f"{rule.before!r} needs {capability!r} after it, and no step does that"
             yield issue("missing_follow_up", _because(says, rule), step=step.id)
 

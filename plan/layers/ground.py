@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from plangate.plan.schedule import order
 from plangate.plan.shape.scope import near, plan_shapes
 from plangate.plan.value.refs import Ref
 
 if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
-
     from plangate.plan.catalog import ToolSpec
+    from plangate.plan.codes import Severity
     from plangate.plan.facts import Facts
     from plangate.plan.issue import Issue
+    from plangate.plan.schedule import AncestorSet
     from plangate.plan.shape.scope import PlanShapes
     from plangate.plan.value.frozen import Json
     from plangate.plan.value.plan import Plan
@@ -50,10 +50,14 @@ class Site:
         """True if the call changes the world."""
         return self.spec is not None and self.spec.effect.acts
 
+    @property
+    def severity(self) -> Severity | None:
+        """Of a doubt about what goes in: an error where the call acts, else the code's own."""
+        return "error" if self.acts else None
 
-@dataclass(frozen=True, slots=True)
-class Use:
-    """A reference, and where it stands."""
+
+class Value(NamedTuple):
+    """A literal or a reference, and where it stands."""
 
     site: Site | None
     """None: in what a person is shown."""
@@ -63,6 +67,16 @@ class Use:
     path: tuple[str, ...]
     """Below the arguments."""
 
+    value: Json
+
+
+class Use(NamedTuple):
+    """A reference, and where it stands; as `Value`."""
+
+    site: Site | None
+    step: str | None
+    field: str
+    path: tuple[str, ...]
     ref: Ref
 
 
@@ -95,10 +109,33 @@ class Ground:
         """True if two steps share an id."""
         return len(self.plan.by_id) < len(self.plan.steps)
 
+    @cached_property
+    def needs(self) -> Mapping[str, frozenset[str]]:
+        """For each step, what it waits for; not all of it need exist."""
+        return {step.id: step.needs for step in self.plan.by_id.values()}
+
     @property
-    def ancestors(self) -> Mapping[str, AbstractSet[str]]:
+    def ancestors(self) -> Mapping[str, AncestorSet]:
         """For each step, the steps that settle before it."""
         return self.shapes.ancestors
+
+    def mask(self, steps: Iterable[str]) -> int:
+        """Return the bits of some steps, to be compared with `ancestors[...].bits`."""
+        bits = bytearray(len(self._position) // 8 + 1)
+        for step in steps:
+            at = self._position.get(step)
+            if at is not None:
+                bits[at // 8] |= 1 << at % 8
+        return int.from_bytes(bits, "little")
+
+    def holds(self, bits: int, step: str) -> bool:
+        """True if a step is among those of a mask."""
+        at = self._position.get(step)
+        return at is not None and bool(bits >> at & 1)
+
+    @cached_property
+    def _position(self) -> Mapping[str, int]:
+        return next((each.position for each in self.ancestors.values()), {})
 
     @cached_property
     def sites(self) -> tuple[Site, ...]:
@@ -111,9 +148,18 @@ class Ground:
         return tuple((site.step, site.spec) for site in self.sites if _is_call(site))  # type: ignore[misc]
 
     @cached_property
+    def values(self) -> tuple[Value, ...]:
+        """Each value that holds no others, in arguments, checks and questions."""
+        return tuple(self._values())
+
+    @cached_property
     def uses(self) -> tuple[Use, ...]:
-        """Each reference in arguments, checks and questions."""
-        return tuple(self._uses())
+        """Each reference among them."""
+        return tuple(
+            Use(each.site, each.step, each.field, each.path, ref)
+            for each in self.values
+            if (ref := _ref(each.value)) is not None
+        )
 
     def nearest(self, name: str, known: Collection[str]) -> str:
         """Return a hint with the nearest known names; after many lookups, with none.
@@ -143,16 +189,17 @@ class Ground:
                 spec = self.facts.catalog.tools.get(check.tool)
                 yield Site(step, check.tool, spec, check.args, f"{field}[{at}].")
 
-    def _uses(self) -> Iterator[Use]:
+    def _values(self) -> Iterator[Value]:
         for site in self.sites:
             for path, value in leaves(site.args):
-                if ref := Ref.parse(value):
-                    yield Use(site, site.id, site.prefix + dotted("args", path), path, ref)
+                yield Value(site, site.id, site.prefix + dotted("args", path), path, value)
         for step in self.plan.steps:
-            details = step.question.details if step.question else {}
-            for path, value in leaves(details):
-                if ref := Ref.parse(value):
-                    yield Use(None, step.id, dotted("question.details", path), path, ref)
+            for path, value in leaves(step.question.details if step.question else {}):
+                yield Value(None, step.id, dotted("question.details", path), path, value)
+
+
+def _ref(value: Json) -> Ref | None:
+    return Ref.parse(value) if isinstance(value, str) and value.startswith("${") else None
 
 
 def _is_call(site: Site) -> bool:

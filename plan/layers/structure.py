@@ -55,7 +55,7 @@ def joins_can_be_met(ground: Ground) -> Iterator[Issue]:
     """No join asks for more predecessors than there are."""
     for step in ground.plan.steps:
         if step.join.mode == "at_least":
-            wanted, there = step.join.n or 0, len(step.needs)
+            wanted, there = step.join.n or 0, len(ground.needs[step.id])
             if not 1 <= wanted <= there:
                 says = f"join asks for {wanted} of {there} predecessors"
                 yield issue("impossible_join", says, step=step.id, field="join.n")
@@ -102,14 +102,10 @@ def cycles(ground: Ground) -> Iterator[tuple[str, ...]]:
     A step that has no place in the order needs another such step; following those needs must lead
     in a circle. Each step is walked over once.
     """
-    placed = frozenset(ground.order)
-    stuck: Mapping[str, str] = {
-        step.id: min(step.needs & (ground.plan.by_id.keys() - placed))
-        for step in ground.plan.by_id.values()
-        if step.id not in placed
-    } if ground.cyclic else {}
+    unplaced = ground.plan.by_id.keys() - frozenset(ground.order)
+    stuck: Mapping[str, str] = {step: min(ground.needs[step] & unplaced) for step in unplaced}
     seen: set[str] = set()
-    for start in stuck:
+    for start in sorted(stuck):
         here, walk = start, dict[str, int]()
         while here not in seen:
             seen.add(here)
@@ -121,4 +117,4 @@ def cycles(ground: Ground) -> Iterator[tuple[str, ...]]:
 
 def _waits_for_nothing(ground: Ground) -> frozenset[str]:
     ids = ground.plan.by_id.keys()
-    return frozenset(step.id for step in ground.plan.steps if not step.needs <= ids)
+    return frozenset(step for step, needs in ground.needs.items() if not needs <= ids)

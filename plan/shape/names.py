@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from plangate.plan.shape.scope import RuleFault, RuleScope
 from plangate.plan.shape.shape import ANY, Missing, Shape
-from plangate.plan.shape.tokens import BANNED, MACROS, Chain, Tokens, Use, plain_string
+from plangate.plan.shape.tokens import BANNED, MACROS, Chain, Use, plain_string, tokens_of
 
 MAX_MACROS = 2
 _TIGHT = frozenset({"!", "-", "+", "*", "/", "%", "==", "!=", "<", ">", "<=", ">=", "in", "."})
@@ -30,7 +30,7 @@ class Reader:
     """Finds our names in one rule and what each must be."""
 
     def __init__(self, rule: str, scope: RuleScope) -> None:
-        self.tokens = Tokens(rule)
+        self.tokens = tokens_of(rule)
         self.scope = scope
         self.faults: list[RuleFault] = []
         self.slots: list[Slot] = []

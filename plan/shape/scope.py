@@ -20,9 +20,9 @@ from plangate.plan.shape.value import object_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
 
     from plangate.plan.catalog import Catalog
+    from plangate.plan.schedule import AncestorSet
     from plangate.plan.value.plan import Plan
     from plangate.plan.value.step import Step
 
@@ -89,7 +89,7 @@ class PlanShapes:
         return infer(self.plan.inputs) if schema is None else compile_shape(schema)
 
     @cached_property
-    def ancestors(self) -> Mapping[str, AbstractSet[str]]:
+    def ancestors(self) -> Mapping[str, AncestorSet]:
         """For each step, the steps that settle before it."""
         return ancestors(self.plan)
 

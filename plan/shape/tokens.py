@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
@@ -112,6 +113,12 @@ class Tokens:
             plain = plain_string(after)
             return None if plain is None else (plain, at + 3)
         return None
+
+
+@lru_cache(maxsize=4096)
+def tokens_of(rule: str) -> Tokens:
+    """Return the words of a rule; many steps carry the same one."""
+    return Tokens(rule)
 
 
 def plain_string(token: Token) -> str | None:

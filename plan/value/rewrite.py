@@ -7,28 +7,29 @@ name; text inside quotes is left alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from plangate.plan.issue import Issue
-from plangate.plan.value.plan import Plan
-from plangate.plan.value.refs import Ref, refs_in, rename
+from plangate.plan.value.frozen import parse, thaw
+from plangate.plan.value.refs import refs_in, rename
 from plangate.plan.value.step import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from plangate.plan.value.frozen import Frozen, Json
+    from plangate.plan.value.frozen import Json
+    from plangate.plan.value.plan import Plan
 
 _TOKEN = re.compile(
     r"""
     [rR][bB]?(?:"[^"]*"|'[^']*')                            # raw text: a backslash is itself
   | [bB]?(?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')            # text
-  | //[^\n]*
+  | //[^\n]*                                                # a comment
   | (?P<dot>\.\s*)?(?P<name>[A-Za-z_]\w*(?:\s*\.\s*[A-Za-z_]\w*)*)
     """,
     re.VERBOSE,
 )
+_RULES = ("constraints", "abort_conditions", "replan_conditions")
 
 
 def steps_in(rule: str) -> frozenset[str]:
@@ -38,77 +39,157 @@ def steps_in(rule: str) -> frozenset[str]:
 
 
 def reads_of(step: Step) -> frozenset[str]:
-    """Return the steps that a step's result rests on: what its arguments, rules and checks read.
+    """Return the steps that a result rests on: what its arguments, rules and checks read.
 
     A person's answer rests on everything that stood before the question.
     """
     rules = [step.when, step.join.rule, *step.preconditions, *(c.rule for c in step.success)]
     read = {each for rule in rules if rule for each in steps_in(rule)}
     for check in step.success:
-        read |= {ref.step for ref in refs_in(check.args) if ref.step}  # type: ignore[arg-type]
+        read |= {ref.step for ref in refs_in(thaw(check.args)) if ref.step}
     before = step.needs if step.question is not None else step.data_needs
     return (frozenset(read) | before) - {step.id}
 
 
 class Rewriting:
-    """One walk over a plan, with what it could not cover.
+    """One walk over a plan, and what it could not cover.
 
     Args:
         heads: By dotted reference into a leaving step, the dotted new one: `S2.shipped` to
-            `S2b.shipped`, `S2` to `S2b` for all of it, `steps.S2.status` for its status.
-        ends: By leaving step, the last of the steps that take its place.
-        all_of: By leaving step, all of them.
+            `S2b.shipped`; `S2` to `S2b` for all of it; `steps.S2.status` for its status in rules.
+        successors: By leaving step, those that take its place.
+        ends: By leaving step, the last among those.
     """
 
     def __init__(
         self,
         heads: Mapping[str, str],
+        successors: Mapping[str, tuple[str, ...]],
         ends: Mapping[str, tuple[str, ...]],
-        all_of: Mapping[str, tuple[str, ...]],
     ) -> None:
-        self._heads, self._ends, self._all = dict(heads), ends, all_of
-        self._gone = frozenset(old for old, new in all_of.items() if old not in new)
         self.issues: list[Issue] = []
+        self._heads, self._successors, self._ends = heads, successors, ends
+        self._gone = frozenset(old for old, new in successors.items() if old not in new)
 
     def step(self, step: Step) -> Step:
-        """Return a step with every reference pointing at what is there now."""
-        said = step.model_dump(mode="json")
-        said["args"] = self._value(said["args"], step.id, "args")
-        said["after"] = list(dict.fromkeys(self._order(step.after)))
-        said["for_each"] = self._value(said["for_each"], step.id, "for_each")
-        for field in ("when",):
-            said[field] = self._rule(said[field], step.id, field)
-        said["join"]["rule"] = self._rule(said["join"]["rule"], step.id, "join.rule")
+        """Return a step whose references all point at what is there now."""
+        at = step.id
+        said: dict[str, Any] = step.model_dump(mode="json")
+        said["args"] = self._value(said["args"], at, "args")
+        said["for_each"] = self._value(said["for_each"], at, "for_each")
+        said["after"] = _unique(end for old in step.after for end in self._ends.get(old, (old,)))
+        said["when"] = self._rule(said["when"], at, "when")
+        said["join"]["rule"] = self._rule(said["join"]["rule"], at, "join.rule")
         said["preconditions"] = [
-            self._rule(rule, step.id, f"preconditions[{at}]")
-            for at, rule in enumerate(step.preconditions)
+            self._rule(rule, at, f"preconditions[{n}]") for n, rule in enumerate(step.preconditions)
         ]
-        said["success"] = self._checks(said["success"], step.id, "success")
-        for at, route in enumerate(said["routes"]):
-            route["step"] = self._target(route["step"], step.id, f"routes[{at}].step")
-        said["compensation"] = self._target(step.compensation, step.id, "compensation")
+        said["success"] = self._checks(said["success"], at, "success")
+        for n, route in enumerate(said["routes"]):
+            route["step"] = self._target(route["step"], at, f"routes[{n}].step")
+        said["compensation"] = self._target(step.compensation, at, "compensation")
         if step.question is not None:
-            details = said["question"]["details"]
-            said["question"]["details"] = self._value(details, step.id, "question.details")
-        return _as(step, said)
+            asked = said["question"]
+            asked["details"] = self._value(asked["details"], at, "question.details")
+        return parse(Step, said)
 
-    def plan_rules(self, plan: Plan) -> dict[str, list[dict[str, Json]]]:
+    def beside_steps(self, plan: Plan) -> dict[str, Any]:
         """Return the parts of a plan that stand beside its steps, as plain data."""
-        parts: dict[str, list[dict[str, Json]]] = {}
-        for field in ("constraints", "abort_conditions", "replan_conditions"):
+        parts: dict[str, Any] = {}
+        for field in _RULES:
             parts[field] = [each.model_dump(mode="json") for each in getattr(plan, field)]
-            for at, each in enumerate(parts[field]):
-                each["rule"] = self._rule(each["rule"], None, f"{field}[{at}].rule")
+            for n, each in enumerate(parts[field]):
+                each["rule"] = self._rule(each["rule"], None, f"{field}[{n}].rule")
         criteria = [each.model_dump(mode="json") for each in plan.success_criteria]
         parts["success_criteria"] = self._checks(criteria, None, "success_criteria")
         parts["assumptions"] = [each.model_dump(mode="json") for each in plan.assumptions]
-        for assumed in parts["assumptions"]:
-            fall = [new for each in assumed["invalidates"] for new in self._all.get(each, (each,))]
-            assumed["invalidates"] = list(dict.fromkeys(fall))
+        for each in parts["assumptions"]:
+            each["invalidates"] = _unique(
+                new for old in each["invalidates"] for new in self._successors.get(old, (old,))
+            )
         return parts
 
-    def _checks(self, checks: list, step: str | None, field: str) -> list:
-        for at, check in enumerate(checks):
-            check["rule"] = self._rule(check["rule"], step, f"{field}[{at}].rule")
-            check["args"] = self._value(check["args"], step, f"{field}[{at}].args")
+    def _checks(self, checks: list[dict[str, Any]], step: str | None, field: str) -> list[Any]:
+        for n, check in enumerate(checks):
+            check["rule"] = self._rule(check["rule"], step, f"{field}[{n}].rule")
+            check["args"] = self._value(check["args"], step, f"{field}[{n}].args")
         return checks
+
+    def _value(self, value: Json, step: str | None, field: str) -> Json:
+        for ref in refs_in(value):
+            dotted = ".".join((ref.head, *ref.path))
+            if ref.head in self._gone and self._covered(dotted) is None:
+                self._uncovered(dotted, step, field)
+        return rename(value, self._heads)
+
+    def _rule(self, rule: str | None, step: str | None, field: str) -> str | None:
+        if rule is None or not self._successors:
+            return rule
+
+        def renamed(match: re.Match[str]) -> str:
+            parts = _parts(match)
+            if parts == ["steps"] or (match["dot"] and set(parts[1:2]) & self._gone):
+                self._uncovered(match[0].strip(), step, field)  # `steps[...]`: which, is not seen
+            if match["dot"] or parts[:1] != ["steps"] or len(parts) < 2:  # noqa: PLR2004
+                return match[0]
+            return self._name(parts, step, field)
+
+        return _TOKEN.sub(renamed, rule)
+
+    def _name(self, parts: list[str], step: str | None, field: str) -> str:
+        _, old, *rest = parts
+        dotted = ".".join(parts)
+        if rest[:1] == ["output"]:
+            key = self._covered(".".join((old, *rest[1:])))
+            if key is not None:
+                head, *path = self._heads[key].split(".")
+                left = rest[1:][key.count(".") :]
+                return ".".join(("steps", head, "output", *path, *left))
+        elif f"steps.{old}.{rest[0] if rest else ''}" in self._heads:
+            return ".".join((self._heads[f"steps.{old}.{rest[0]}"], *rest[1:]))
+        elif "." not in (whole := self._heads.get(old, ".")):
+            return ".".join(("steps", whole, *rest))
+        if old in self._gone:
+            self._uncovered(dotted, step, field)
+        return dotted
+
+    def _target(self, old: str | None, step: str, field: str) -> str | None:
+        if old not in self._gone or old is None:
+            return old
+        whole = self._heads.get(old, "")
+        successors = (whole,) if whole and "." not in whole else self._successors[old]
+        if len(successors) != 1:
+            self._uncovered(old, step, field)
+            return old
+        return successors[0]
+
+    def _covered(self, dotted: str) -> str | None:
+        parts = dotted.split(".")
+        keys = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+        return next((key for key in keys if key in self._heads), None)
+
+    def _uncovered(self, dotted: str, step: str | None, field: str) -> None:
+        self.issues.append(
+            Issue(
+                layer=2,
+                code="patch_uncovered_reference",
+                step=step,
+                field=field,
+                says=f"{field} reads {dotted!r}, which leaves the plan and has no successor",
+                hint=f"Map {dotted!r} in the references of the replacement.",
+            )
+        )
+
+
+def _parts(match: re.Match[str]) -> list[str]:
+    return [] if match["name"] is None else [each.strip() for each in match["name"].split(".")]
+
+
+def _unique(ids: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(ids))
+
+
+def uncovered_ids(steps: Iterable[Step], gone: frozenset[str]) -> Iterator[tuple[Step, str]]:
+    """Yield each new step that still needs one that leaves, with the id of the latter."""
+    for step in steps:
+        for old in sorted((step.needs | reads_of(step)) & gone):
+            yield step, old

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import getpass
 import json
+import os
+import shlex
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -20,9 +22,13 @@ _JOURNAL_HELP = f"Database of what happened. [env PLANGATE_JOURNAL; default {DEF
 def root_journal_option(command: F) -> F:
     """`--journal` before the command's name; the only one that reads the environment."""
     return click.option(
-        "--journal", metavar="URL", envvar="PLANGATE_JOURNAL", expose_value=False, help=_JOURNAL_HELP,
-        callback=lambda ctx, _, given: ctx.meta.__setitem__("plangate.journal", given),
+        "--journal", metavar="URL", envvar="PLANGATE_JOURNAL", expose_value=False,
+        help=_JOURNAL_HELP, callback=_remember,
     )(command)  # fmt: skip
+
+
+def _remember(ctx: click.Context, _: click.Parameter, given: str | None) -> None:
+    ctx.meta["plangate.journal"] = given
 
 
 def journal_option(command: F) -> F:
@@ -91,6 +97,13 @@ def _value(said: str) -> Any:
 
 def _refuse(name: str) -> Any:
     raise ValueError(name)  # NaN and Infinity are no JSON: then it is text
+
+
+def said_again(journal_url: str) -> str:
+    """Return the words that a hint needs so that the next command finds the same journal."""
+    if journal_url in (DEFAULT_JOURNAL, os.environ.get("PLANGATE_JOURNAL")):
+        return ""
+    return f" --journal {shlex.quote(journal_url)}"
 
 
 def who() -> str:

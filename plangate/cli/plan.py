@@ -102,20 +102,18 @@ def show(file: str, agent_name: str | None, as_json: bool) -> None:
 def diff(old: str, new: str, agent_name: str, as_json: bool) -> None:
     """Compare two plan files. Exit 4 if the new one may do more than the old one."""
     from plangate.cli.planfile import need_plan
-    from plangate.plan.flow.authority import grown
     from plangate.plan.value.diff import diff as compare
 
     contracts = _contracts(agent_name)
     before, after = need_plan(old), need_plan(new)
-    boundary = grown(before, after, contracts.catalog)
-    changes = {**compare(before, after).model_dump(mode="json"), "boundary": list(boundary)}
+    changes = compare(before, after, catalog=contracts.catalog).model_dump(mode="json")
     if as_json:
         echo_json(changes)
     else:
         from plangate.cli.render_diff import diff_lines
 
         data_console().print(*diff_lines(changes), sep="\n")
-    if boundary:
+    if changes["boundary"]:
         click.get_current_context().exit(BoundaryGrew.exit_code)
 
 

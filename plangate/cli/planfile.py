@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import click
 
 from pydantic import ConfigDict
 
@@ -46,20 +45,21 @@ def need_plan(name: str) -> Plan:
 def _text(name: str) -> str:
     try:
         if name == "-":
-            said = click.get_binary_stream("stdin").read(LARGEST_BYTES + 1)
+            said = sys.stdin.buffer.read(LARGEST_BYTES + 1)
         else:
             with Path(name).open("rb") as file:
                 said = file.read(LARGEST_BYTES + 1)
     except OSError as exc:
         raise ConfigError(
-            f"plan file {name!r} cannot be read: {exc.strerror}", hint="Give a file, or - for stdin."
+            f"plan file {name!r} cannot be read: {exc.strerror}",
+            hint="Give a file, or - for stdin.",
         ) from exc
     if len(said) > LARGEST_BYTES:
         raise ConfigError(
             f"plan file {name!r} is larger than {LARGEST_BYTES} bytes", hint="Split the plan."
         )
     try:
-        return said.decode("utf-8-sig")
+        return str(said, "utf-8-sig")
     except UnicodeDecodeError as exc:
         raise ConfigError(
             f"plan file {name!r} is not UTF-8 at byte {exc.start}", hint="Save it as UTF-8."

@@ -6,7 +6,6 @@ It shows what a person needs in order to approve: nothing that acts is folded aw
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ from plangate.plan.value.frozen import thaw
 from plangate.plan.value.refs import Ref, refs_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from decimal import Decimal
 
     from rich.text import Text
@@ -108,21 +107,21 @@ def _head(sheet: Sheet) -> Iterator[Text]:
 
 def _total(priced: PlanEstimate) -> str:
     return (
-        f"{priced.seconds.p50:.1f} s (95 % under {priced.seconds.p95:.1f} s), "
+        f"{priced.seconds.p50:.2f} s (95 % under {priced.seconds.p95:.2f} s), "
         f"{usd(priced.usd_p50)}, {priced.tokens.p50:.0f} tokens, {priced.calls} calls"
     )
 
 
 def _add_step(tree: Tree, step: Step, sheet: Sheet) -> None:
     effect = sheet.effect(step)
-    mark = ("needs your approval", "bold yellow") if step.id in sheet.confirm else ""
+    mark = ("[needs your approval]", "bold yellow") if step.id in sheet.confirm else ""
     node = tree.add(
         line(
             (step.id, "bold"),
             (step.capability, "cyan"),
             (f"[{effect}]" if effect else "", _EFFECT_STYLE.get(effect, "")),
-            step.objective,
             mark,
+            step.objective,
         )
     )
     for row in _step_rows(step, sheet):
@@ -145,7 +144,7 @@ def _step_rows(step: Step, sheet: Sheet) -> Iterator[Text]:
         yield line((f"on {route.on}", "dim"), route.action, route.step or "")
     priced = sheet.priced(step)
     if priced is not None and step.kind != "human":
-        yield line(("cost", "dim"), f"{priced.seconds.p50:.1f} s, {usd(priced.usd_p50)}")
+        yield line(("cost", "dim"), f"{priced.seconds.p50:.2f} s, {usd(priced.usd_p50)}")
 
 
 def _check(check: Check) -> str:
@@ -167,6 +166,3 @@ def _argument(name: str, given: Json, inputs: Mapping[str, Json]) -> Text:
     except KeyError:
         known = str(ref)
     return line(f"{name} =", known, (f"(user: {ref})", "dim"))
-
-
-

@@ -29,8 +29,7 @@ def visible(said: object) -> str:
         'paid\\x1b[2K'
     """
     return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode()
-        for char in str(said)
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in str(said)
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from shutil import copy
 
 import pytest
 
@@ -28,9 +29,17 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
+@pytest.fixture(scope="session")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("empty") / "journal.db"
+    Journal.open(f"sqlite:///{path}").close()
+    return path
+
+
 @pytest.fixture(params=["sqlite"])
-def journal(tmp_path: Path, clock: FakeClock) -> Iterator[Journal]:
+def journal(empty: Path, tmp_path: Path, clock: FakeClock) -> Iterator[Journal]:
     """An empty journal on each database that we support."""
+    copy(empty, tmp_path)  # a tenth of the time of making one
     with Journal.open(f"sqlite:///{tmp_path}/journal.db", clock=clock) as made:
         yield made
 

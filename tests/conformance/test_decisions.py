@@ -13,7 +13,7 @@ APPROVED = Decision(
     by="ann",
     at=AT,
     answer={"limit": 10, "steps": ["S1", {"deep": None}]},
-    comment="fine – go",
+    comment="fine ü go",
     content_hash="h",
     steps=("S1", "S2"),
     expires_at=AT.astimezone(timezone(timedelta(hours=5))) + timedelta(hours=1),

@@ -13,7 +13,11 @@ def test_a_run_comes_back_as_it_was_made(journal, new_run, clock):
     made = new_run()
 
     assert journal.runs.get("r") == made
-    assert (made.created_at, made.status, made.principal.roles) == (clock.now, "planning", ("clerk",))
+    assert (made.created_at, made.status, made.principal.roles) == (
+        clock.now,
+        "planning",
+        ("clerk",),
+    )
 
 
 def test_an_unknown_run_is_named_with_a_way_out(journal):

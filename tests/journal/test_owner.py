@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -57,7 +57,7 @@ def test_an_owner_is_alive_until_its_process_ends():
     assert is_dead(name)
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="no /proc here")
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc here")
 def test_a_process_that_was_killed_but_not_waited_for_is_dead():
     child, name = start()
 

@@ -68,7 +68,7 @@ def serving(*script: Said) -> Iterator[Fake]:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:  # noqa: N802 - the name that http.server calls
+    def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
         said = self.server.fake.next(json.loads(body))  # type: ignore[attr-defined]
         time.sleep(said.delay_s)

@@ -9,8 +9,10 @@ from langchain_openai import ChatOpenAI
 
 from plangate.budget.meter import Meter
 from plangate.budget.prices import PriceBook
-from plangate.models.call import Reply, Retry, ask_model, call_model
+from plangate.models.asking import Reply
+from plangate.models.call import ask_model, call_model
 from plangate.models.critique import Criticism
+from plangate.models.retry import Retry
 from plangate.plan.errors import BudgetExceeded, ConfigError, ModelFailed
 from plangate.plan.value.plan import Budget
 from plangate.prompts.loader import load
@@ -65,7 +67,7 @@ async def test_the_server_is_held_to_the_strict_schema_and_sees_the_static_part_
     [
         (Said("not json"), "unparsable"),
         (Said('{"findings": [{"step"', finish="length"), "length"),
-        (Said('{"findings": 3}'), "ill_typed"),
+        (Said('{"findings": 3}'), "bad_value"),
         (Said(None, refusal="I cannot"), "refusal"),
         (Said("", finish="content_filter"), "content_filter"),
     ],

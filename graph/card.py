@@ -1,0 +1,188 @@
+"""The parts of what a person is asked: plain data about steps and plans, and the same in Markdown.
+
+Everything that comes from a model, a tool or a user passes the lens once, on its way in; the
+Markdown is written from what came out, so that the two never differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from plangate.graph.lens import Lens, block, in_markdown
+from plangate.plan.catalog import Catalog
+from plangate.plan.facts import PlanEstimate, Range, StepEstimate
+from plangate.plan.value.frozen import digest
+from plangate.plan.value.plan import Condition, Plan
+from plangate.plan.value.step import Check, Step
+
+Shown: TypeAlias = dict[str, Any]
+"""JSON data that has passed the lens."""
+
+
+def step_card(step: Step, catalog: Catalog, priced: StepEstimate | None, lens: Lens) -> Shown:
+    """Return a step as it will run."""
+    spec = catalog.tools.get(step.tool or "")
+    before = lens.escaped
+    args = lens.value(step.args)
+    return {
+        "id": step.id,
+        "objective": lens.text(step.objective),
+        "capability": step.capability,
+        "tool_version": lens.text(step.tool_version or (spec.version if spec else "")),
+        "tool_summary": lens.text(spec.summary) if spec else None,
+        "effect": spec.effect.value if spec else None,
+        "external": spec.external if spec else None,
+        "undo": spec.undo if spec else None,
+        "args": args,
+        "args_sha256": digest(step.args),
+        "args_escaped": lens.escaped > before,
+        "after": lens.first(sorted(step.needs)),
+        "when": None if step.when is None else lens.text(step.when),
+        "preconditions": [lens.text(rule) for rule in lens.first(step.preconditions)],
+        "checks": [check_card(check, lens) for check in lens.first(step.success)],
+        "routes": [
+            {"on": lens.text(route.on), "action": route.action, "step": route.step}
+            for route in lens.first(step.routes)
+        ],
+        "question": None
+        if step.question is None
+        else lens.value(step.question.model_dump(mode="json")),
+        "estimate": None if priced is None else _step_price(priced),
+    }
+
+
+def check_card(check: Check, lens: Lens) -> Shown:
+    """Return how something is verified."""
+    return {
+        "id": check.id,
+        "level": check.level,
+        "claim": lens.text(check.claim),
+        "rule": None if check.rule is None else lens.text(check.rule),
+        "tool": check.tool,
+    }
+
+
+def plan_card(plan: Plan, lens: Lens) -> Shown:
+    """Return what a plan promises beside its steps."""
+    return {
+        "goal": lens.text(plan.goal),
+        "criteria": [check_card(check, lens) for check in lens.first(plan.success_criteria)],
+        "abort_conditions": _conditions(plan.abort_conditions, lens),
+        "replan_conditions": _conditions(plan.replan_conditions, lens),
+        "assumptions": [
+            {
+                "id": each.id,
+                "statement": lens.text(each.statement),
+                "status": each.status,
+                "source": each.source,
+            }
+            for each in lens.first(plan.assumptions)
+        ],
+        "constraints": [
+            {"id": each.id, "text": lens.text(each.text), "source": each.source}
+            for each in lens.first(plan.constraints)
+        ],
+        "budget": plan.budget.model_dump(mode="json", exclude_none=True),
+    }
+
+
+def estimate_card(estimate: PlanEstimate) -> Shown:
+    """Return what a plan will probably take; USD as text, null where a price is unknown."""
+    return {
+        "seconds": _range(estimate.seconds),
+        "tokens": _range(estimate.tokens),
+        "usd": {"p50": _usd(estimate.usd_p50), "p95": _usd(estimate.usd_p95)},
+        "calls": estimate.calls,
+        "spent_usd": _usd(estimate.spent_usd),
+        "spent_tokens": estimate.spent_tokens,
+        "price_table": estimate.price_table,
+        "token_source": estimate.token_source,
+    }
+
+
+def describe_plan(card: Mapping[str, Any]) -> str:
+    """Write an approval card as Markdown."""
+    usd = card["estimate"]["usd"]
+    price = f"{usd['p50'] or 'unknown'} to {usd['p95'] or 'unknown'} USD"
+    seconds = card["estimate"]["seconds"]
+    lines = [
+        f"**Approve plan version {card['plan_version']}?** {in_markdown(card['goal'])}",
+        f"Tier *{card['tier']}*: {in_markdown('; '.join(card['reasons']) or 'no reason given')}",
+        f"Estimate: {price}, {seconds['p50']:.0f} to {seconds['p95']:.0f} s.",
+        f"Expires: {card['expires_at'] or 'never'}. Hash: `{card['plan_hash']}`.",
+        *(_describe_step(step) for step in card["steps"]),
+        *_listed("Other steps", (f"{each['id']} {each['capability']}" for each in card["other"])),
+        *_listed("Reached when", (each["claim"] for each in card["criteria"])),
+        *_listed("Stops when", (each["text"] for each in card["abort_conditions"])),
+        *_listed("Planned again when", (each["text"] for each in card["replan_conditions"])),
+        *_listed(
+            "Assumed", (f"{each['statement']} ({each['status']})" for each in card["assumptions"])
+        ),
+        *_listed("Must hold", (each["text"] for each in card["constraints"])),
+    ]
+    if card["diff"] is not None:
+        lines.append("Changes against the version before:\n\n" + block(card["diff"]))
+    return "\n\n".join([*lines, *_missing(card)])
+
+
+def describe_question(card: Mapping[str, Any]) -> str:
+    """Write a question card as Markdown."""
+    lines = [f"**{in_markdown(card['text'])}**", *_listed("Options", card["options"])]
+    if card["details"]:
+        lines.append(block(card["details"]))
+    lines.append(f"For {card['audience']}. Expires: {card['expires_at'] or 'never'}.")
+    return "\n\n".join([*lines, *_missing(card)])
+
+
+def _describe_step(step: Mapping[str, Any]) -> str:
+    traits = [step["effect"] or "asks a person"]
+    traits += ["leaves this organisation"] if step["external"] else []
+    traits += [f"undone by {step['undo']}"] if step["undo"] else []
+    title = f"**{step['id']} {in_markdown(step['capability'])}** ({', '.join(traits)})"
+    lines = [
+        f"{title}: {in_markdown(step['objective'])}",
+        block(step["args"] if step["question"] is None else step["question"]),
+        *_listed("Only if", [step["when"]] if step["when"] else []),
+        *_listed("Checked", (f"{each['level']} {each['claim']}" for each in step["checks"])),
+        *_listed("If it fails", (_route(route) for route in step["routes"])),
+    ]
+    return "\n\n".join(lines)
+
+
+def _route(route: Mapping[str, Any]) -> str:
+    return f"{route['on']}: {route['action']} {route['step'] or ''}".strip()
+
+
+def _listed(title: str, items: Iterable[str]) -> Iterator[str]:
+    lines = [f"- {in_markdown(item)}" for item in items]
+    if lines:
+        yield f"{title}:\n\n" + "\n".join(lines)
+
+
+def _missing(card: Mapping[str, Any]) -> Iterator[str]:
+    if card["overflow"] is not None:
+        yield f"**Not all is shown.** {in_markdown(card['overflow']['says'])}"
+
+
+def _conditions(given: tuple[Condition, ...], lens: Lens) -> list[Shown]:
+    return [
+        {"id": each.id, "text": lens.text(each.text), "rule": lens.text(each.rule)}
+        for each in lens.first(given)
+    ]
+
+
+def _step_price(priced: StepEstimate) -> Shown:
+    return {
+        "seconds": _range(priced.seconds),
+        "usd": {"p50": _usd(priced.usd_p50), "p95": _usd(priced.usd_p95)},
+        "source": priced.source,
+    }
+
+
+def _range(given: Range) -> Shown:
+    return {"p50": given.p50, "p95": given.p95}
+
+
+def _usd(given: object) -> str | None:
+    return None if given is None else str(given)

@@ -1,0 +1,252 @@
+"""What an interrupt carries: one payload that native clients, chat UIs and inboxes can all show.
+
+It holds what has to be confirmed, exactly as it will run, and names the plan by hash; the rest of
+the plan is in the journal. The same facts give the same payload, so its digest can bind an answer.
+It goes into a checkpoint, hence at most 64 kB; where that is too little, it says what is left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, Literal, NamedTuple
+
+from plangate.graph.answer import Answer, read_answer
+from plangate.graph.card import (
+    Shown,
+    describe_plan,
+    describe_question,
+    estimate_card,
+    plan_card,
+    step_card,
+)
+from plangate.graph.lens import Lens
+from plangate.plan.catalog import Catalog
+from plangate.plan.facts import PlanEstimate
+from plangate.plan.value.frozen import Frozen, Json, thaw
+from plangate.plan.value.plan import Plan
+
+__all__ = [
+    "Answer",
+    "ApprovalCard",
+    "QuestionCard",
+    "approval_payload",
+    "question_payload",
+    "read_answer",
+]
+
+LARGEST: Final = 64 * 1024
+"""Bytes of a payload as JSON text, at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalCard:
+    """What there is to know for whoever approves a plan version."""
+
+    question_id: str
+    run_id: str
+    plan: Plan
+    plan_ref: str
+    """Where the whole plan is in the journal."""
+
+    catalog: Catalog
+    policy_hash: str
+    tier: str
+    reasons: tuple[str, ...]
+    confirm: tuple[str, ...]
+    """Ids of the steps that are shown in full."""
+
+    estimate: PlanEstimate
+    diff: Frozen | None = None
+    """Against the version before (`plan.value.diff.PlanDiff`)."""
+
+    expires_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionCard:
+    """What there is to know for whoever answers a question that is not about a whole plan."""
+
+    question_id: str
+    run_id: str
+    kind: Literal["step", "effect", "escalation"]
+    text: str
+    audience: str = "operator"
+    answer_type: Literal["confirm", "choice", "text", "number"] = "text"
+    """Of a `step` question."""
+
+    options: tuple[str, ...] = ()
+    details: Mapping[str, Json] = field(default_factory=dict)
+    """Values that the question is about, with references already replaced; for an effect: tool,
+    arguments, keys and what is known of the attempt."""
+
+    step: str | None = None
+    plan_version: int
+    plan_hash: str
+    plan_ref: str
+    expires_at: datetime | None = None
+
+
+class _Room(NamedTuple):
+    """How much is shown."""
+
+    text: int | None = None
+    most: int | None = None
+    steps: int | None = None
+    copies: bool = True
+    """Whether the arguments are repeated in the keys that only some clients read."""
+
+
+_ROOMS: Final = (
+    _Room(),
+    _Room(copies=False),
+    _Room(2_000, 200, copies=False),
+    _Room(500, 50, 50, copies=False),
+    _Room(200, 20, 20, copies=False),
+    _Room(80, 5, 5, copies=False),
+    _Room(80, 5, 0, copies=False),
+)
+"""Tried in turn; the last one always fits."""
+
+_ANSWERS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+    "approval": (("approve", "reject", "changes"), ("approve", "reject")),
+    "confirm": (("answer",), ("approve", "reject")),
+    "step": (("answer",), ("edit", "respond")),
+    "effect": (("settle", "retry", "stop"), ("edit", "respond")),
+    "escalation": (("retry", "stop"), ("edit", "respond")),
+}
+"""By kind of question: the decisions that count, and the buttons that stand for them."""
+
+
+def approval_payload(card: ApprovalCard) -> Shown:
+    """Return the payload that asks for the approval of a plan version."""
+    return _fitting(lambda room: _approval(card, room))
+
+
+def question_payload(card: QuestionCard) -> Shown:
+    """Return the payload that asks anything else."""
+    return _fitting(lambda room: _question(card, room))
+
+
+def _fitting(build: Callable[[_Room], Shown]) -> Shown:
+    payload: Shown = {}
+    for room in _ROOMS:
+        payload = build(room)
+        if len(json.dumps(payload, ensure_ascii=False).encode()) <= LARGEST:
+            break
+    return payload
+
+
+def _approval(card: ApprovalCard, room: _Room) -> Shown:
+    plan, lens = card.plan, Lens(room.text, room.most)
+    priced = {each.step: each for each in card.estimate.steps}
+    steps = [plan.by_id[each] for each in card.confirm if each in plan.by_id]
+    shown, left = steps[: room.steps], steps[len(steps[: room.steps]) :]
+    others = [each for each in plan.steps if each.id not in card.confirm]
+    native: Shown = {
+        **_head("plan_approval", "approval", card, plan.version, plan.content_hash),
+        **plan_card(plan, lens),
+        "parent_hash": plan.parent_hash,
+        "catalog_hash": card.catalog.content_hash,
+        "policy_hash": card.policy_hash,
+        "tier": card.tier,
+        "reasons": [lens.text(reason) for reason in lens.first(card.reasons)],
+        "steps": [step_card(step, card.catalog, priced.get(step.id), lens) for step in shown],
+        "left_out": [step.id for step in lens.first(left)],
+        "other": [{"id": s.id, "capability": s.capability} for s in lens.first(others)],
+        "diff": None if card.diff is None else lens.value(thaw(card.diff.model_dump(mode="json"))),
+        "estimate": estimate_card(card.estimate),
+    }
+    native["overflow"] = _overflow(lens, len(left), card.run_id, card.plan_ref)
+    native["description"] = describe_plan(native)
+    steps_as_args = {step["id"]: {step["capability"]: step["args"]} for step in native["steps"]}
+    args = {"steps": steps_as_args} if room.copies else {}
+    return _for_clients(native, f"approve_plan_v{plan.version}", args)
+
+
+def _question(card: QuestionCard, room: _Room) -> Shown:
+    lens = Lens(room.text, room.most)
+    hidden = room.steps == 0 and bool(card.details)
+    native: Shown = {
+        **_head("question", card.kind, card, card.plan_version, card.plan_hash),
+        "audience": card.audience,
+        "step": card.step,
+        "text": lens.text(card.text),
+        "answer_type": card.answer_type if card.kind == "step" else None,
+        "options": [lens.text(option) for option in lens.first(card.options)],
+        "details": {} if hidden else lens.value(thaw(card.details)),
+    }
+    native["overflow"] = _overflow(lens, int(hidden), card.run_id, card.plan_ref)
+    native["description"] = describe_question(native)
+    args = {"answer": "", **({"about": native["details"]} if room.copies else {})}
+    return _for_clients(native, f"answer_{card.question_id}", args)
+
+
+def _head(
+    form: str, kind: str, card: ApprovalCard | QuestionCard, version: int, content_hash: str
+) -> Shown:
+    confirm = isinstance(card, QuestionCard) and (card.kind, card.answer_type) == (
+        "step",
+        "confirm",
+    )
+    decisions, buttons = _ANSWERS["confirm" if confirm else kind]
+    expires = None if card.expires_at is None else card.expires_at.isoformat()
+    return {
+        "type": form,
+        "schema": f"plangate/{form}/1",
+        "kind": kind,
+        "question_id": card.question_id,
+        "run_id": card.run_id,
+        "plan_version": version,
+        "plan_hash": content_hash,
+        "plan": card.plan_ref,
+        "answer_type": None,
+        "expires_at": expires,
+        "allowed_decisions": list(decisions),
+        "answer_form": {
+            "decision": " | ".join(decisions),
+            "question_id": card.question_id,
+            "plan_hash": content_hash,
+            "by": "who",
+            "comment": "",
+        },
+        "buttons": list(buttons),
+    }
+
+
+def _overflow(lens: Lens, left_out: int, run_id: str, plan_ref: str) -> Shown | None:
+    if not (lens.cut or left_out):
+        return None
+    says = f"{lens.cut} values are cut where it says so, and {left_out} parts are left out."
+    return {
+        "says": f"{says} All of it: `plangate run show {run_id} --json`.",
+        "cut": lens.cut,
+        "left_out": left_out,
+        "see": plan_ref,
+    }
+
+
+def _for_clients(native: Shown, name: str, args: Shown) -> Shown:
+    """Add the keys that LangChain's clients, agent-chat-ui and Agent Inbox look for.
+
+    Agent Inbox reads `arguments` where LangChain writes `args`, and takes "reject" for its text
+    field; agent-chat-ui finds the review configuration by the action's name.
+    """
+    buttons: list[str] = native.pop("buttons")
+    about = {"plan_version": native["plan_version"], "plan_hash": native["plan_hash"], **args}
+    text = native["description"]
+    action: dict[str, Any] = {"name": name, "args": about, "arguments": about, "description": text}
+    return {
+        **native,
+        "action_requests": [action],
+        "review_configs": [{"action_name": name, "allowed_decisions": buttons}],
+        "action_request": {"action": name, "args": about},
+        "config": {
+            "allow_accept": "approve" in buttons,
+            "allow_edit": "edit" in buttons,
+            "allow_respond": native["answer_type"] != "confirm",
+            "allow_ignore": False,
+        },
+    }

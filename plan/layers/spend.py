@@ -1,0 +1,90 @@
+"""Layer 6: the plan fits its limits at the high end of the estimate, or says what is unknown."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from plangate.plan.codes import issue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from decimal import Decimal
+
+    from plangate.plan.issue import Issue
+    from plangate.plan.layers.ground import Ground, LayerCheck
+
+
+def money(ground: Ground) -> Iterator[Issue]:
+    """The high estimate, with what planning cost already, is within the limit."""
+    estimate, limit = ground.facts.estimate, _least(ground, "max_usd")
+    if estimate is None or limit is None:
+        return
+    if estimate.usd_p95 is None or estimate.spent_usd is None:
+        unpriced = [each.step for each in estimate.steps if each.usd_p95 is None]
+        of = f" of {', '.join(unpriced[:5])}" if unpriced else ""
+        says = f"the limit is {limit} USD, and the price{of} is unknown"
+        yield issue("unknown_price", says, step=unpriced[0] if unpriced else None)
+        return
+    total = estimate.usd_p95 + estimate.spent_usd
+    if total > limit:
+        says = f"will cost up to {total} USD (estimate, p95); the limit is {limit}"
+        yield issue("over_usd", says, field="budget.max_usd", hint=_cut_hint(ground))
+
+
+def time(ground: Ground) -> Iterator[Issue]:
+    """The critical path, at the high end, is within the limit and before the deadline."""
+    estimate, limit = ground.facts.estimate, _least(ground, "max_seconds")
+    seconds = 0.0 if estimate is None else estimate.seconds.p95
+    if limit is not None and seconds > limit:
+        says = f"will take up to {seconds:.1f} s (estimate, p95); the limit is {limit} s"
+        yield issue("over_seconds", says, field="budget.max_seconds")
+    end = ground.plan.budget.deadline
+    if end is None:
+        return
+    now = ground.facts.now if end.tzinfo else ground.facts.now.replace(tzinfo=None)
+    if now + timedelta(seconds=seconds) > end:
+        says = f"will end up to {seconds:.1f} s from now (estimate); the deadline is {end}"
+        yield issue("over_deadline", says, field="budget.deadline")
+
+
+def calls(ground: Ground) -> Iterator[Issue]:
+    """There are no more calls than allowed, even if nothing has to be tried twice."""
+    tools, estimate = len(ground.sites), ground.facts.estimate
+    limit = _least(ground, "max_tool_calls")
+    if limit is not None and tools > limit:
+        says = f"makes {tools} tool calls; {limit} are allowed"
+        yield issue("over_calls", says, field="budget.max_tool_calls")
+    models, limit = (estimate.calls - tools if estimate else 0), _least(ground, "max_model_calls")
+    if limit is not None and models > limit:
+        says = f"makes {models} model calls (estimate); {limit} are allowed"
+        yield issue("over_calls", says, field="budget.max_model_calls")
+
+
+def tokens(ground: Ground) -> Iterator[Issue]:
+    """The high estimate of tokens, with those of planning, is within the limit."""
+    estimate, limit = ground.facts.estimate, _least(ground, "max_tokens")
+    if estimate is None or limit is None:
+        return
+    total = round(estimate.tokens.p95) + estimate.spent_tokens
+    if total > limit:
+        says = f"will use up to {total} tokens (estimate, p95); the limit is {limit}"
+        yield issue("over_tokens", says, field="budget.max_tokens")
+
+
+CHECKS: tuple[LayerCheck, ...] = (money, time, calls, tokens)
+
+
+def _least(ground: Ground, limit: str) -> Decimal | float | int | None:
+    """Return the smaller of the plan's limit and the policy's cap; None if there is neither."""
+    budgets = (ground.plan.budget, ground.facts.policy.budget)
+    said = [getattr(budget, limit) for budget in budgets if budget is not None]
+    return min((value for value in said if value is not None), default=None)
+
+
+def _cut_hint(ground: Ground) -> str:
+    estimate = ground.facts.estimate
+    steps = estimate.steps if estimate else ()
+    priced = sorted(((each.usd_p95, each.step) for each in steps if each.usd_p95), reverse=True)
+    dearest = ", ".join(f"{step} ({usd} USD)" for usd, step in priced[:3])
+    return f"Cut, split, or raise the budget. Dearest: {dearest}." if dearest else ""

@@ -1,0 +1,129 @@
+"""Puts a run's question to the person at the terminal and turns the reply into an answer.
+
+Only a clear yes is consent. No terminal, end of input or any other word is not.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from plangate.cli.terminal import is_person_there, say, visible
+from plangate.graph.payload import Answer
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from plangate.graph.answer import Choice
+    from plangate.journal.events import QuestionAsked
+    from plangate.plan.value.step import Question
+
+BY_YES = "--yes"
+"""What is recorded where consent was given in advance."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asker:
+    """Who answers, and how.
+
+    Args:
+        by: The name that is recorded.
+        yes: Consent was given in advance: approvals and confirmations are not asked.
+    """
+
+    by: str
+    yes: bool = False
+
+    def approval(self, question: QuestionAsked) -> Answer | None:
+        """Ask the operator for the approval of a plan."""
+        if self.yes:
+            return reply(question, "approve", by=BY_YES)
+        text = f"Operator: approve plan v{question.plan_version} as shown above? [y/n]"
+        said = self._words(text, _YES_NO)
+        if said is None:
+            return None
+        return reply(question, "approve" if said == "y" else "reject", by=self.by)
+
+    def step(self, question: QuestionAsked, asks: Question) -> Answer | None:
+        """Ask what a human step of the plan asks; `--yes` can only confirm."""
+        if asks.type == "confirm" and self.yes:
+            return reply(question, "answer", by=BY_YES, answer={"confirmed": True})
+        said = self._words(*_wording(asks))
+        if said is None:
+            return None
+        return reply(question, "answer", by=self.by, answer=_typed(asks.type, said))
+
+    def failure(self, question: QuestionAsked) -> Answer | None:
+        """Ask what to do about a failure, or about an effect that nobody knows the state of."""
+        if question.kind == "escalation":
+            said = self._words("Operator: try again, or stop the run? [retry/stop]", _ESCALATION)
+        else:
+            text = "Operator: what became of it? [done/failed], or [retry/stop]"
+            said = self._words(text, _EFFECT)
+        if said is None:
+            return None
+        if said in _ESCALATION:
+            return reply(question, "retry" if said == "retry" else "stop", by=self.by)
+        return reply(question, "settle", by=self.by, answer={"state": said})
+
+    def _words(self, text: str, words: tuple[str, ...]) -> str | None:
+        """Read one line until it is one of the words; None if nobody is there to answer."""
+        if not is_person_there():
+            return None
+        while True:
+            click.echo(f"{visible(text)} ", err=True, nl=False)
+            said = sys.stdin.readline()
+            if not said:
+                return None
+            said = _LONG.get(said.strip().lower(), said.strip()) if words else said.strip()
+            if said in words or (said and not words):
+                return said
+            say(f"answer with one of: {', '.join(words)}" if words else "an answer is needed")
+
+
+def reply(
+    question: QuestionAsked,
+    decision: Choice,
+    *,
+    by: str,
+    answer: JsonValue = None,
+    comment: str = "",
+) -> Answer:
+    """Return an answer that is bound to the very question and plan that were shown."""
+    return Answer(
+        decision=decision,
+        question_id=question.question_id,
+        plan_hash=question.content_hash,
+        by=by,
+        answer=answer,
+        comment=comment,
+    )
+
+
+def _wording(asks: Question) -> tuple[str, tuple[str, ...]]:
+    """Say who is asked: the customer's confirmation is not the operator's approval."""
+    text = f"{asks.audience.capitalize()}: {asks.text}"
+    if asks.type == "confirm":
+        return f"{text} [y/n]", _YES_NO
+    return (f"{text} [{' / '.join(asks.options)}]", asks.options) if asks.options else (text, ())
+
+
+def _typed(kind: str, said: str) -> dict[str, JsonValue]:
+    """A number that is none goes on as text: it is refused where the answer's type is checked."""
+    if kind == "confirm":
+        return {"confirmed": said == "y"}
+    if kind == "number":
+        try:
+            return {"answer": float(said)}
+        except ValueError:
+            pass
+    return {"answer": said}
+
+
+_LONG = {"yes": "y", "no": "n"}
+_YES_NO = ("y", "n")
+_ESCALATION = ("retry", "stop")
+_EFFECT = ("done", "failed", "retry", "stop")

@@ -1,0 +1,93 @@
+"""`plangate demo`: an example agent from goal to verified result, everything shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from plangate.cli.options import journal_option, json_option, said_again, who, yes_option
+from plangate.cli.terminal import data_console, echo_json, line, say
+from plangate.plan.errors import ConfigError, WaitingForPerson
+
+if TYPE_CHECKING:
+    from plangate.agent import Scenario
+    from plangate.cli.showing import Shown
+
+
+@click.command()
+@click.argument("agent_name", metavar="[AGENT]", default="refund")
+@click.option("--scenario", "name", metavar="NAME", help="Which situation; see --list.")
+@click.option("--list", "only_list", is_flag=True, help="List the scenarios.")
+@yes_option
+@journal_option
+@json_option
+def demo(agent_name: str, name: str | None, only_list: bool, journal: str, **how: bool) -> None:
+    """Run an example (refund) on a world of its own, and show every part of it.
+
+    Exit 0 if it ended as the scenario says, also where that is a refusal.
+    """
+    from plangate.agent import load_agent
+
+    agent = load_agent(agent_name)
+    if only_list:
+        _list(dict(agent.scenarios), as_json=how["as_json"])
+        return
+    scenario = _scenario(dict(agent.scenarios), name)
+    from plangate.cli.showing import show_scenario
+
+    shown = show_scenario(agent, scenario, journal, yes=how["yes"], by=who(), quiet=how["as_json"])
+    if shown.is_waiting:
+        raise WaitingForPerson(
+            f"run {shown.run_id} waits for an answer",
+            hint=f"Answer with: plangate approve {shown.question_id}{said_again(journal)}",
+        )
+    _finish(shown, journal, as_json=how["as_json"])
+
+
+def _finish(shown: Shown, journal: str, *, as_json: bool) -> None:
+    if as_json:
+        echo_json(shown.report)
+    else:
+        _print(shown, said_again(journal))
+    if shown.unlike:
+        say(f"not as the scenario says: {shown.unlike}")
+    click.get_current_context().exit(shown.exit_code)
+
+
+def _print(shown: Shown, journal: str) -> None:
+    from plangate.cli.render_diff import diff_lines
+    from plangate.cli.render_run import result_lines
+
+    console = data_console()
+    for change in shown.report["plan_diffs"]:
+        console.print(*diff_lines(change["diff"]), sep="\n")
+    for each in result_lines(shown.report):
+        console.print(each)
+    console.print(line(("look closer:", "bold"), f"plangate run show {shown.run_id}{journal}"))
+    console.print(line("            ", f"plangate run events {shown.run_id}{journal}"))
+
+
+def _scenario(scenarios: dict[str, Scenario], name: str | None) -> Scenario:
+    if not scenarios:
+        raise ConfigError("this agent has no scenarios", hint="Use plangate run start.")
+    if name is None:
+        return next(iter(scenarios.values()))
+    if name not in scenarios:
+        raise ConfigError(
+            f"no scenario is named {name!r}", hint=f"Scenarios: {', '.join(scenarios)}."
+        )
+    return scenarios[name]
+
+
+def _list(scenarios: dict[str, Scenario], *, as_json: bool) -> None:
+    if as_json:
+        rows: list[dict[str, Any]] = [
+            {"name": each.name, "summary": each.summary, "expect": dict(each.expect)}
+            for each in scenarios.values()
+        ]
+        echo_json(rows)
+        return
+    console = data_console()
+    for each in scenarios.values():
+        console.print(line((each.name, "bold"), each.summary))

@@ -1,0 +1,126 @@
+"""Takes a run from one question to the next, until it ends or nobody is there to answer.
+
+It decides nothing: questions come from the journal, answers go through the one door for answers,
+and what is printed on the way is read off the log.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from plangate.cli.follow import Follower
+from plangate.cli.options import said_again
+from plangate.cli.render_events import event_line
+from plangate.cli.show import show_question
+from plangate.cli.terminal import say, talk_console
+from plangate.nodes.decide import Refused
+from plangate.plan.errors import Denied
+from plangate.plan.value.frozen import parse
+from plangate.plan.value.plan import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rich.console import Console
+
+    from plangate.cli.ask import Asker
+    from plangate.graph.payload import Answer
+    from plangate.journal.events import Entry, QuestionAsked
+    from plangate.journal.view import RunView
+    from plangate.runtime import Runtime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Driver:
+    """One command's way with one run.
+
+    Args:
+        runtime: The agent over its journal.
+        asker: Answers questions.
+        quiet: Print nothing on the way.
+        console: Where plans and questions are shown; what is asked is talk, so stderr by default.
+        on_entry: Sees each event before its line is printed.
+        shown: Content hashes of plans that the person has seen already.
+    """
+
+    runtime: Runtime
+    asker: Asker
+    quiet: bool = False
+    console: Console = field(default_factory=talk_console)
+    on_entry: Callable[[Entry], None] = field(default=lambda _: None)
+    shown: set[str] = field(default_factory=set)
+
+    def drive(self, run_id: str, stream: Iterator[Any], *, after: int = 0) -> RunView:
+        """Work until the end or an open question, and return where the run stands.
+
+        Args:
+            run_id: The run.
+            stream: The work that was begun, from `Runtime.start` or `Runtime.advance`.
+            after: Number of the last event that was shown before.
+
+        Raises:
+            Denied: An answer was refused.
+            PlangateError: What the work raises.
+        """
+        while True:
+            view = self.pursue(run_id, stream, after=after)
+            after = view.seq
+            if view.ended is not None or not view.pending_questions:
+                return view
+            question = view.pending_questions[0]
+            answer = self.ask(question, view)
+            if answer is None:
+                return view
+            self.record(question, answer)
+            stream = self.runtime.advance(run_id)
+
+    def pursue(self, run_id: str, stream: Iterator[Any], *, after: int = 0) -> RunView:
+        """Work until the next question or the end, and ask nothing."""
+        with Follower(self.runtime.journal, run_id, self._shown(), after).following():
+            for _ in stream:
+                pass
+        return self.runtime.view(run_id)
+
+    def ask(self, question: QuestionAsked, view: RunView) -> Answer | None:
+        """Show a question and let the asker answer it; None: nobody did."""
+        journal = self.runtime.journal
+        plan = parse(Plan, journal.artifacts.get(view.plans[question.plan_version].plan))
+        is_known = question.kind == "approval" and plan.content_hash in self.shown
+        if not is_known and not (self.quiet and self.asker.yes):
+            show_question(self.console, self.runtime, question, view, plan)
+        if question.kind == "approval":
+            return self.asker.approval(question)
+        step = plan.by_id.get(question.step or "")
+        if question.kind == "step" and step is not None and step.question is not None:
+            return self.asker.step(question, step.question)
+        return self.asker.failure(question)
+
+    def record(self, question: QuestionAsked, answer: Answer) -> None:
+        """Record an answer.
+
+        Raises:
+            Denied: It changes nothing; the error says why.
+        """
+        got = self.runtime.answer(question.question_id, answer)
+        if isinstance(got, Refused):
+            run_id = question.question_id.rpartition("-q")[0]
+            raise Denied(got.why, hint=f"See plangate run show {run_id}.")
+
+    def _shown(self) -> Callable[[Entry], None]:
+        console = talk_console()
+
+        def show(entry: Entry) -> None:
+            self.on_entry(entry)
+            shown = None if self.quiet else event_line(entry)
+            if shown is not None:
+                console.print(shown)
+
+        return show
+
+
+def say_waiting(view: RunView, journal_url: str) -> None:
+    """Say how the open questions of a run can be answered."""
+    for question in view.pending_questions:
+        say(f"waiting for {question.audience}: {question.kind} {question.question_id}")
+        say(f"answer with: plangate approve {question.question_id}{said_again(journal_url)}")

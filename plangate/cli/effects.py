@@ -1,0 +1,45 @@
+"""`plangate effects`: what the outside world remembers of our runs, as the ledger has it."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import click
+
+from plangate.cli.options import journal_option, json_option
+from plangate.cli.terminal import data_console, echo_json
+from plangate.plan.errors import ConfigError
+
+
+@click.group()
+def effects() -> None:
+    """Look at the effect ledger."""
+
+
+@effects.command("list")
+@click.option("--run", "run_id", metavar="RUN", help="Only of this run.")
+@click.option("--state", help="intended, accepted, done, failed, unknown or compensated.")
+@journal_option
+@json_option
+def list_effects(run_id: str | None, state: str | None, journal: str, as_json: bool) -> None:
+    """List effects, oldest first."""
+    from plangate.cli.opened import opened_journal
+    from plangate.cli.snapshot import effect_json
+    from plangate.plan.outcome import EffectState
+
+    if state is not None and state not in get_args(EffectState):
+        known = ", ".join(get_args(EffectState))
+        raise ConfigError(f"no effect has state {state!r}", hint=f"States: {known}.")
+    with opened_journal(journal) as opened:
+        if run_id is not None:
+            opened.runs.get(run_id)
+        found = opened.ledger.list(run_id=run_id, state=state)  # type: ignore[arg-type]
+    rows = [effect_json(row) for row in found]
+    if as_json:
+        echo_json(rows)
+        return
+    from plangate.cli.render_run import effect_line
+
+    console = data_console()
+    for row in rows:
+        console.print(effect_line(row))

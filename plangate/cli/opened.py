@@ -1,0 +1,106 @@
+"""Opens what a command works on: a journal, or an agent over its journal, and closes it again."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from plangate.plan.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from plangate.journal.journal import Journal
+    from plangate.journal.runs import Run
+    from plangate.runtime import Options, Runtime
+
+
+@contextmanager
+def opened_journal(url: str) -> Iterator[Journal]:
+    """Open a journal for reading, or for decisions.
+
+    Raises:
+        ConfigError: There is none at that place: a misspelt path must not make an empty one.
+        JournalError: It cannot be opened.
+    """
+    from plangate.journal.journal import Journal
+
+    path = file_of(url)
+    if path is not None and not path.exists():
+        raise ConfigError(
+            f"there is no journal at {url}",
+            hint="Check --journal and PLANGATE_JOURNAL, or start a run.",
+        )
+    with Journal.open(url) as journal:
+        yield journal
+
+
+@contextmanager
+def opened_runtime(agent: str, journal_url: str, options: Options) -> Iterator[Runtime]:
+    """Open an agent over a journal, which is made if it is not there.
+
+    Raises:
+        ConfigError: No such agent.
+        JournalError: The journal cannot be opened.
+    """
+    from plangate.agent import load_agent
+    from plangate.runtime import Runtime
+
+    runtime = Runtime(load_agent(agent), journal_url, options)
+    try:
+        yield runtime
+    finally:
+        runtime.close()
+
+
+@contextmanager
+def reopened(
+    journal_url: str, run_id: str, agent: str | None, world_url: str | None
+) -> Iterator[Runtime]:
+    """Open the agent of a run that exists, over the world that the run acts on.
+
+    Raises:
+        ConfigError: No such run, or its agent is not known here.
+    """
+    from plangate.runtime import Options
+
+    with opened_journal(journal_url) as journal:
+        run = journal.runs.get(run_id)
+    world = world_url or _demo_world(journal_url, run_id)
+    with opened_runtime(_agent_of(run, agent), journal_url, Options(world_url=world)) as runtime:
+        yield runtime
+
+
+def demo_world(journal_url: str, run_id: str) -> str:
+    """Return where the world of a demo run is: beside the journal, so that a resume finds it."""
+    path = (file_of(journal_url) or Path(".plangate/journal.db")).absolute()
+    return f"sqlite:///{path.parent / 'demo' / run_id / 'world.db'}"
+
+
+def file_of(url: str) -> Path | None:
+    """Return the file behind an SQLite URL; None for another database."""
+    if not url.startswith("sqlite:///"):
+        return None
+    return Path(url.removeprefix("sqlite:///")).expanduser()
+
+
+def _demo_world(journal_url: str, run_id: str) -> str | None:
+    url = demo_world(journal_url, run_id)
+    path = file_of(url)
+    return url if path is not None and path.exists() else None
+
+
+def _agent_of(run: Run, named: str | None) -> str:
+    from plangate.agent import load_agent
+
+    if named:
+        return named
+    try:
+        load_agent(run.agent)
+    except ConfigError as exc:
+        raise ConfigError(
+            f"run {run.run_id} is of agent {run.agent!r}, which is no example",
+            hint="Name it: --agent module:attribute.",
+        ) from exc
+    return run.agent

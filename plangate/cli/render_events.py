@@ -1,0 +1,154 @@
+"""What a watcher of a run sees: one line for each event that matters to a person."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from plangate.cli.terminal import line
+from plangate.journal.events import (
+    AttemptEnded,
+    AttemptStarted,
+    BudgetStopped,
+    DecisionTaken,
+    EffectMoved,
+    GoalVerified,
+    ModelCalled,
+    PlanCriticized,
+    PlanProposed,
+    PlanValidated,
+    QuestionAsked,
+    Reflected,
+    RunEnded,
+    StepEnded,
+    TriggerFired,
+    VerdictReached,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rich.text import Text
+
+    from plangate.journal.events import Entry
+
+SAYS_STYLE = {"pass": "green", "fail": "bold red", "unknown": "yellow"}
+STATUS_STYLE = {"done": "green", "failed": "bold red", "unknown": "yellow", "skipped": "dim"}
+Part: TypeAlias = str | tuple[str, str]
+
+
+def event_line(entry: Entry) -> Text | None:
+    """Return the line for an event; None for one that only a program needs."""
+    event = entry.event
+    shown = _SHOWN.get(type(event))
+    if shown is None:
+        return None
+    parts = shown(event)
+    return line((f"{entry.at:%H:%M:%S}", "dim"), *parts) if parts else None
+
+
+def _proposed(event: PlanProposed) -> list[Part]:
+    return [("plan", "bold"), f"v{event.version} by {event.author.kind} {event.author.name}"]
+
+
+def _validated(event: PlanValidated) -> list[Part]:
+    errors = [each for each in event.issues if each.severity == "error"]
+    if event.valid:
+        return [("check", "bold"), f"v{event.version} valid, tier {event.tier}"]
+    return [("check", "bold"), f"v{event.version}", (f"{len(errors)} errors", "bold red")]
+
+
+def _criticized(event: PlanCriticized) -> list[Part]:
+    says = f"left out: {event.skipped}" if event.skipped else f"{len(event.issues)} remarks"
+    return [("critic", "bold"), says]
+
+
+def _asked(event: QuestionAsked) -> list[Part]:
+    about = f"about {event.step}" if event.step else f"about plan v{event.plan_version}"
+    return [("asks", "bold yellow"), f"{event.audience}: {event.kind} {about}"]
+
+
+def _decided(event: DecisionTaken) -> list[Part]:
+    return [("decision", "bold"), event.decision, f"by {event.by}", event.comment]
+
+
+def _started(event: AttemptStarted) -> list[Part]:
+    return [(event.step, "bold"), (event.capability, "cyan"), ("started", "dim")]
+
+
+def _ended(event: AttemptEnded) -> list[Part]:
+    if event.outcome == "success":
+        return []  # the verdicts and the step's end say more
+    return [
+        (event.step, "bold"),
+        (event.outcome, "yellow"),
+        event.error_code,
+        event.error,
+    ]
+
+
+def _moved(event: EffectMoved) -> list[Part]:
+    return [
+        (event.step, "bold"),
+        ("effect", "magenta"),
+        event.tool,
+        event.state,
+        event.operation_id or "",
+    ]
+
+
+def _judged(event: VerdictReached) -> list[Part]:
+    verdict = event.verdict
+    says = (verdict.says, SAYS_STYLE[verdict.says])
+    why = "" if verdict.says == "pass" else verdict.why
+    return [(event.step, "bold"), says, verdict.level, verdict.claim, why]
+
+
+def _step(event: StepEnded) -> list[Part]:
+    status = (event.status, STATUS_STYLE.get(event.status, ""))
+    return [(event.step, "bold"), status, event.error_code, event.why]
+
+
+def _fired(event: TriggerFired) -> list[Part]:
+    return [("trigger", "bold yellow"), event.kind, event.step or "", event.code]
+
+
+def _reflected(event: Reflected) -> list[Part]:
+    repairs = f"repair {', '.join(event.repairs)}" if event.repairs else "no known repair"
+    return [("reflects", "bold"), event.failure_category, repairs, f"(by {event.by})"]
+
+
+def _called(event: ModelCalled) -> list[Part]:
+    tokens = f"{event.input_tokens} + {event.output_tokens} tokens"
+    return [("model", "bold"), event.role, event.model, tokens, event.error_code]
+
+
+def _stopped(event: BudgetStopped) -> list[Part]:
+    return [("budget", "bold red"), event.limit, event.spent]
+
+
+def _goal(event: GoalVerified) -> list[Part]:
+    return [("goal", "bold"), (event.says, SAYS_STYLE[event.says])]
+
+
+def _over(event: RunEnded) -> list[Part]:
+    return [("ended", "bold"), event.ending, (event.verdict, SAYS_STYLE[event.verdict]), event.why]
+
+
+_SHOWN: Mapping[type, Callable[..., list[Part]]] = {
+    PlanProposed: _proposed,
+    PlanValidated: _validated,
+    PlanCriticized: _criticized,
+    QuestionAsked: _asked,
+    DecisionTaken: _decided,
+    AttemptStarted: _started,
+    AttemptEnded: _ended,
+    EffectMoved: _moved,
+    VerdictReached: _judged,
+    StepEnded: _step,
+    TriggerFired: _fired,
+    Reflected: _reflected,
+    ModelCalled: _called,
+    BudgetStopped: _stopped,
+    GoalVerified: _goal,
+    RunEnded: _over,
+}

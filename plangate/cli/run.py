@@ -1,0 +1,207 @@
+"""`plangate run`: start, resume and look at runs."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from plangate.cli.options import (
+    agent_option,
+    inputs_option,
+    journal_option,
+    said_again,
+    json_option,
+    who,
+    world_option,
+    yes_option,
+)
+from plangate.cli.terminal import data_console, echo_json, echo_json_line, say, visible
+from plangate.plan.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from plangate.runtime import Runtime
+
+_EVERY_S = 0.2
+"""How often `events --follow` looks."""
+
+
+@click.group()
+def run() -> None:
+    """Start, resume and look at runs."""
+
+
+@run.command()
+@agent_option(required=True)
+@click.option("--goal", required=True, help="What to reach, in your words.")
+@inputs_option
+@click.option("--goal-id", help="Your own key for the goal: the same key never pays twice.")
+@click.option("--task", help="Template to plan with, where there are several.")
+@click.option("--model", metavar="openai:NAME", help="Let this model plan, not a template.")
+@click.option("--base-url", metavar="URL", help="Server of the model.")
+@yes_option
+@world_option
+@journal_option
+@json_option
+def start(agent_name: str, yes: bool, journal: str, as_json: bool, **given: Any) -> None:
+    """Start a run; it stops where a person has to answer (exit 11)."""
+    from plangate.cli.opened import opened_runtime
+    from plangate.runtime import Options, new_run_id
+
+    chat = None
+    if given["model"]:
+        from plangate.models.open import open_model
+
+        chat = open_model(given["model"], base_url=given["base_url"])
+    options = Options(model=chat, world_url=given["world_url"])
+    with opened_runtime(agent_name, journal, options) as runtime:
+        run_id = new_run_id()
+        asked = {name: given[name] for name in ("goal", "inputs", "goal_id", "task") if given[name]}
+        stream = runtime.start({"inputs": {}, **asked}, run_id=run_id)
+        _go(runtime, run_id, stream, yes=yes, as_json=as_json)
+
+
+@run.command()
+@click.argument("run_id", metavar="RUN")
+@agent_option(required=False)
+@yes_option
+@world_option
+@journal_option
+@json_option
+def resume(run_id: str, agent_name: str | None, journal: str, **how: Any) -> None:
+    """Go on with a run that was interrupted or that waits."""
+    from plangate.cli.opened import reopened
+
+    with reopened(journal, run_id, agent_name, how["world_url"]) as runtime:
+        after = runtime.journal.runs.get(run_id).last_seq
+        stream = runtime.advance(run_id)
+        _go(runtime, run_id, stream, yes=how["yes"], as_json=how["as_json"], after=after)
+
+
+@run.command()
+@click.argument("run_id", metavar="RUN")
+@journal_option
+@json_option
+def show(run_id: str, journal: str, as_json: bool) -> None:
+    """Show where a run stands, at any time."""
+    from plangate.cli.opened import opened_journal
+    from plangate.cli.snapshot import snapshot
+    from plangate.journal.view import fold
+
+    with opened_journal(journal) as opened:
+        row = opened.runs.get(run_id)
+        shown = snapshot(opened, row, fold(opened.log.read(run_id)))
+    _print(shown, as_json=as_json)
+
+
+@run.command("list")
+@click.option("--status", help="planning, waiting, running, stopped or ended.")
+@click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 10_000))
+@journal_option
+@json_option
+def list_runs(status: str | None, limit: int, journal: str, as_json: bool) -> None:
+    """List runs, newest first."""
+    from plangate.cli.opened import opened_journal
+    from plangate.cli.snapshot import run_json
+
+    with opened_journal(journal) as opened:
+        runs = opened.runs.list(status, limit)  # type: ignore[arg-type]  # it checks the word
+    if as_json:
+        echo_json([run_json(each) for each in runs])
+        return
+    from plangate.cli.render_run import run_table
+
+    data_console().print(run_table(runs))
+
+
+@run.command()
+@click.argument("run_id", metavar="RUN")
+@click.option("--after", default=0, help="Only events with a larger number.")
+@click.option("--follow", is_flag=True, help="Go on until the run ends.")
+@click.option("--type", "only", multiple=True, metavar="TYPE", help="Only these. Repeatable.")
+@journal_option
+@json_option
+def events(run_id: str, after: int, only: tuple[str, ...], journal: str, **how: bool) -> None:
+    """Print the log of a run, one line an event; with --json the events themselves."""
+    from plangate.cli.follow import Follower
+    from plangate.cli.opened import opened_journal
+
+    _known(only)
+    with opened_journal(journal) as opened:
+        opened.runs.get(run_id)
+        is_over: list[bool] = []
+        follower = Follower(opened, run_id, _printer(only, is_over, as_json=how["as_json"]), after)
+        follower.look()
+        while how["follow"] and not is_over and opened.runs.get(run_id).status != "ended":
+            time.sleep(_EVERY_S)
+            follower.look()
+        follower.look()
+
+
+def _go(
+    runtime: Runtime,
+    run_id: str,
+    stream: Iterator[Any],
+    *,
+    yes: bool,
+    as_json: bool,
+    after: int = 0,
+) -> None:
+    from plangate.cli.ask import Asker
+    from plangate.cli.drive import Driver, say_waiting
+    from plangate.cli.exits import exit_code
+    from plangate.cli.snapshot import snapshot
+
+    driver = Driver(runtime=runtime, asker=Asker(by=who(), yes=yes), quiet=as_json)
+    view = driver.drive(run_id, stream, after=after)
+    journal = runtime.journal
+    _print(snapshot(journal, journal.runs.get(run_id), view), as_json=as_json)
+    if not view.ended:
+        say_waiting(view, journal.url)
+    say(f"see plangate run show {run_id}{said_again(journal.url)}")
+    click.get_current_context().exit(exit_code(view))
+
+
+def _print(shown: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        echo_json(shown)
+        return
+    from plangate.cli.render_run import run_lines
+
+    console = data_console()
+    for each in run_lines(shown):
+        console.print(each)
+
+
+def _known(only: tuple[str, ...]) -> None:
+    from typing import get_args
+
+    from plangate.journal.events import Event
+
+    union = get_args(Event)[0]
+    names = [each.model_fields["type"].default for each in get_args(union)]
+    for name in only:
+        if name not in names:
+            raise ConfigError(f"no event has type {name!r}", hint=f"Types: {', '.join(names)}.")
+
+
+def _printer(only: tuple[str, ...], is_over: list[bool], *, as_json: bool) -> Any:
+    from plangate.cli.render_events import event_line
+
+    console = data_console()
+
+    def show(entry: Any) -> None:
+        if entry.event.type == "run_ended":
+            is_over.append(True)
+        if only and entry.event.type not in only:
+            return
+        if as_json:
+            echo_json_line(entry.model_dump(mode="json"))
+        else:
+            says = event_line(entry) or visible(f"{entry.at:%H:%M:%S} {entry.event.type}")
+            console.print(f"{entry.seq:>5}", says)
+
+    return show

@@ -1,0 +1,61 @@
+"""What a person sees before they answer: the plan that is asked about, or what went wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from plangate.cli.render_diff import diff_lines
+from plangate.cli.render_plan import Sheet, plan_tree, value
+from plangate.cli.terminal import line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rich.console import Console
+    from rich.text import Text
+
+    from plangate.journal.events import QuestionAsked
+    from plangate.journal.journal import Journal
+    from plangate.journal.view import RunView
+    from plangate.plan.value.plan import Plan
+    from plangate.runtime import Runtime
+
+
+def show_question(
+    console: Console, runtime: Runtime, question: QuestionAsked, view: RunView, plan: Plan
+) -> None:
+    """Print what is asked about."""
+    if question.kind == "approval":
+        console.print(plan_tree(sheet_of(runtime, view, plan)))
+        changes = view.plans[question.plan_version].diff
+        if changes is not None:
+            console.print(*diff_lines(_object(runtime.journal, changes)), sep="\n")
+        return
+    console.print(line((f"{question.audience} is asked", "bold yellow"), question.step or ""))
+    console.print(*_question_lines(_object(runtime.journal, question.payload)), sep="\n")
+
+
+def sheet_of(runtime: Runtime, view: RunView, plan: Plan) -> Sheet:
+    """Gather what is shown of a plan of a run: tier and estimate as they were recorded."""
+    run = runtime.journal.runs.get(view.run_id)
+    checked = view.validated.get(plan.version)
+    return Sheet(
+        plan=plan,
+        catalog=runtime.kit.registry.catalog(run.principal.scopes),
+        tier=checked.tier if checked else "",
+        reasons=checked.reasons if checked else (),
+        confirm=checked.confirm if checked else (),
+        estimate=checked.estimate if checked else None,
+    )
+
+
+def _object(journal: Journal, ref: str) -> Mapping[str, Any]:
+    found = journal.artifacts.get(ref)
+    return found if isinstance(found, dict) else {}
+
+
+def _question_lines(payload: Mapping[str, Any]) -> Iterator[Text]:
+    yield line("  ", payload.get("text", ""))
+    details = payload.get("details") or {}
+    for name, given in details.items():
+        yield line("  ", (name, "bold"), given if isinstance(given, str) else value(given))

@@ -1,0 +1,140 @@
+"""Runs one scenario of an example agent over a fresh goal and a world of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from plangate.agent import open_world
+from plangate.cli.ask import Asker
+from plangate.cli.drive import Driver, say_waiting
+from plangate.cli.exits import OK, exit_code
+from plangate.cli.opened import demo_world
+from plangate.cli.render_plan import plan_tree
+from plangate.cli.show import sheet_of
+from plangate.cli.terminal import data_console, talk_console
+from plangate.journal.events import PlanValidated
+from plangate.plan.value.frozen import parse
+from plangate.plan.value.plan import Plan
+from plangate.runtime import Options, Runtime, new_run_id
+
+if TYPE_CHECKING:
+    from plangate.agent import Agent, Scenario
+    from plangate.journal.events import Entry
+    from plangate.journal.view import RunView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """How a scenario went."""
+
+    run_id: str
+    report: dict[str, Any]
+    """The run's report with `kept`, `payments`, `scenario`, `journal`, `world`; empty while it
+    waits."""
+
+    question_id: str = ""
+    unlike: str = ""
+    """What came out otherwise than the scenario says."""
+
+    exit_code: int = OK
+
+    @property
+    def is_waiting(self) -> bool:
+        """True if the run has a question that nobody answered."""
+        return bool(self.question_id)
+
+
+def show_scenario(
+    agent: Agent, scenario: Scenario, journal_url: str, *, yes: bool, by: str, quiet: bool
+) -> Shown:
+    """Run a scenario until its end or an open question."""
+    run_id = new_run_id()
+    world_url = demo_world(journal_url, run_id)
+    _prepare(agent, scenario, world_url)
+    runtime = Runtime(agent, journal_url, Options(world_url=world_url))
+    try:
+        view = _run(runtime, scenario, run_id, Asker(by=by, yes=yes), quiet=quiet)
+        if view.ended is None:
+            return _open(view, run_id, journal_url)
+        report = _report(runtime, view, scenario)
+    finally:
+        runtime.close()
+    report |= {"journal": runtime.journal.url, "world": world_url}
+    report["payments"] = _payments(agent, scenario, world_url)
+    unlike = _unlike(scenario, report)
+    if not scenario.expect:
+        return Shown(run_id=run_id, report=report, exit_code=exit_code(view))
+    code = (exit_code(view) or 1) if unlike else OK
+    return Shown(run_id=run_id, report=report, unlike=unlike, exit_code=code)
+
+
+def _prepare(agent: Agent, scenario: Scenario, world_url: str) -> None:
+    world = open_world(agent.connect, world_url)
+    if world is None:
+        return
+    try:
+        world.prepare(scenario.world)
+    finally:
+        world.close()
+
+
+def _run(
+    runtime: Runtime, scenario: Scenario, run_id: str, asker: Asker, *, quiet: bool
+) -> RunView:
+    console = talk_console() if quiet else data_console()  # with --json stdout is one object
+
+    shown: set[str] = set()
+
+    def see(entry: Entry) -> None:
+        event = entry.event
+        # A demo shows the plan also where nobody is asked.
+        if not quiet and isinstance(event, PlanValidated) and event.version == 1:
+            shown.add(event.content_hash)
+            view = runtime.view(run_id)
+            plan = parse(Plan, runtime.journal.artifacts.get(view.plans[1].plan))
+            console.print(plan_tree(sheet_of(runtime, view, plan)))
+
+    given = {"goal": scenario.goal, "inputs": dict(scenario.inputs)}
+    driver = Driver(runtime=runtime, asker=asker, quiet=quiet, console=console, on_entry=see, shown=shown)
+    return driver.drive(run_id, runtime.start(given, run_id=run_id))
+
+
+def _open(view: RunView, run_id: str, journal_url: str) -> Shown:
+    say_waiting(view, journal_url)
+    pending = view.pending_questions
+    return Shown(
+        run_id=run_id,
+        report={},
+        question_id=pending[0].question_id if pending else "",
+        exit_code=exit_code(view),
+    )
+
+
+def _report(runtime: Runtime, view: RunView, scenario: Scenario) -> dict[str, Any]:
+    assert view.ended is not None, "the caller looked"  # noqa: S101 - ours
+    report = runtime.journal.artifacts.get(view.ended.report)
+    assert isinstance(report, dict), "settle wrote an object"  # noqa: S101 - ours
+    diffs: Any = report["plan_diffs"]
+    kept = diffs[-1]["diff"]["kept"] if diffs else []
+    return {**report, "kept": kept, "scenario": scenario.name}
+
+
+def _payments(agent: Agent, scenario: Scenario, world_url: str) -> list[dict[str, Any]]:
+    """Ask the world itself, not our record of it."""
+    world = open_world(agent.connect, world_url)
+    if not hasattr(world, "payments"):
+        return []
+    try:
+        return [dict(row) for row in world.payments(scenario.inputs.get("order_id"))]
+    finally:
+        world.close()
+
+
+def _unlike(scenario: Scenario, report: dict[str, Any]) -> str:
+    found = {**report, "payments": len(report["payments"])}
+    return ", ".join(
+        f"{name} is {found.get(name)!r}, not {wanted!r}"
+        for name, wanted in scenario.expect.items()
+        if found.get(name) != wanted
+    )

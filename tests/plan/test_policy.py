@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from plangate.plan import policy as policy_module
+from plangate.plan.catalog import Effect, ToolSpec
+from plangate.plan.errors import ConfigError
+from plangate.plan.facts import Rights
+from plangate.plan.policy import Policy
+
+OBJECT = {"type": "object"}
+READ = ToolSpec(name="look", summary="s", effect=Effect.READ, params=OBJECT, output=OBJECT)
+PAY = ToolSpec(
+    name="pay",
+    summary="s",
+    effect=Effect.IRREVERSIBLE,
+    params=OBJECT,
+    output=OBJECT,
+    key="pay:{to}",
+    scope="global",
+)
+CLERK = Rights(principal="ann", roles=("clerk",))
+GUEST = Rights(principal="bob")
+RULES = """
+schema = 1
+[[allow]]
+tool = "*"
+effects = ["read"]
+[[allow]]
+tool = "pay"
+roles = ["clerk", "boss"]
+"""
+NO_PAY = '[[deny]]\ntool = "pay"\nreason = "frozen until May"\n'
+LIMIT = '[[threshold]]\ntool = "pay"\narg = "cents"\nover = 100\nreason = "limit"\n'
+
+
+def example() -> str:
+    said = policy_module.__doc__ or ""
+    return textwrap.dedent(said[said.index("    schema = 1") :])
+
+
+def test_the_file_in_the_docstring_is_a_policy():
+    policy = Policy.from_toml(example())
+
+    assert policy.requires[0].ancestors == ("verify_eligibility", "human:customer")
+    assert policy.budget is not None
+    assert str(policy.budget.max_usd) == "2.00"
+    assert Policy.from_toml(example()).content_hash == policy.content_hash
+
+
+@pytest.mark.parametrize(
+    ("spec", "rights", "allowed"),
+    [(READ, GUEST, True), (PAY, CLERK, True), (PAY, GUEST, False)],
+)
+def test_a_rule_allows_by_whole_name_effect_and_role(spec, rights, allowed):
+    assert (Policy.from_toml(RULES).permits(spec, rights) is None) == allowed
+
+
+def test_what_no_rule_allows_is_denied_and_the_reason_says_so():
+    assert Policy.from_toml("schema = 1").permits(READ, CLERK) == (
+        "no rule allows 'look' (read) for roles: clerk"
+    )
+
+
+def test_a_denial_wins_wherever_it_stands():
+    before = RULES.replace("schema = 1", "schema = 1\n" + NO_PAY)
+
+    assert Policy.from_toml(RULES + NO_PAY).permits(PAY, CLERK) == "frozen until May"
+    assert Policy.from_toml(before).permits(PAY, CLERK) == "frozen until May"
+
+
+def test_the_name_of_one_tool_never_covers_another():
+    rules = Policy.from_toml('schema = 1\n[[allow]]\ntool = "pay"')
+    longer = PAY.model_copy(update={"name": "pay_all"})
+
+    assert rules.permits(longer, CLERK) is not None
+
+
+@pytest.mark.parametrize(
+    ("args", "asks"),
+    [({"cents": 100}, False), ({"cents": 101}, True), ({"cents": "9"}, True), ({}, False)],
+)
+def test_a_real_amount_over_its_threshold_needs_a_person(args, asks):
+    said = Policy.from_toml(RULES + LIMIT).over_threshold("pay", args)
+
+    assert (said is not None) == asks
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("schema = 1\nx =", "not TOML.*line 2|not TOML.*end of document"),
+        ("x = 1", "no `schema = 1`"),
+        ("schema = 2", "no `schema = 1`"),
+        ("schema = 1\nconstants = []\nextra = 1", "line 3: extra: unknown key"),
+        ('schema = 1\n[[allow]]\ntool = "pay*"', "line 3: allow.0.tool"),
+        ('schema = 1\n[[allow]]\ntool = "a"\n[[allow]]\ntool = "b"\nrole = []', "line 6.*unknown"),
+        ('schema = 1\n[[allow]]\ntool = "a"\neffects = ["all"]', "line 4: allow.0.effects"),
+        ("schema = 1\nallows = []", "line 2: unknown key 'allows'"),
+        ('schema = 1\n[tiers]\nauto_usd = "-1"', "line 3: tiers.auto_usd"),
+        ("schema = 1\napproval_ttl_s = 0", "line 2: approval_ttl_s"),
+        ('schema = 1\n[[threshold]]\ntool="a"\narg="b"\nover = nan', "line 5: threshold.0.over"),
+        ("schema = 1\nconstants = [90071992547409930]", "policy: "),
+    ],
+)
+def test_a_bad_file_is_refused_as_a_whole_with_the_line(text, says):
+    with pytest.raises(ConfigError, match=says) as caught:
+        Policy.from_toml(text)
+
+    assert caught.value.hint
+
+
+def test_every_change_of_a_rule_changes_the_hash():
+    changed = {Policy.from_toml(RULES + more).content_hash for more in ("", NO_PAY, LIMIT)}
+
+    assert len(changed) == 3
