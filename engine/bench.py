@@ -104,9 +104,7 @@ class Bench:
         Returns:
             None where it cannot be evaluated: unknown, neither true nor false.
         """
-        compiled = compile_rule(
-            rule, rule_scope(self.plan, self.catalog, step=step, observed=tool)
-        )
+        compiled = compile_rule(rule, rule_scope(self.plan, self.catalog, step=step, observed=tool))
         if not isinstance(compiled, Compiled):
             return None
         return compiled.evaluate({**self._known(compiled), **seen})

@@ -103,7 +103,8 @@ class _Flow:
             return
         error = task.exception()
         if isinstance(error, BudgetExceeded):
-            self.stop = Halt(reason="budget", step=step_id, code=error.code, says=str(error))
+            limit = (error.limit, error.spent, error.allowed)
+            self.stop = Halt(reason="budget", step=step_id, says=str(error), limit=limit)
             return
         if error is not None:
             raise error

@@ -31,6 +31,8 @@ class Halt:
     step: str = ""
     code: str = ""
     says: str = ""
+    limit: tuple[str, str, str] | None = None
+    """For `budget`: the limit, what would have been spent, what is allowed."""
 
 
 def trigger_of(ended: Ended) -> str:

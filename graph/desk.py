@@ -4,18 +4,19 @@ A session is opened at the first node of an invocation and kept for the followin
 run is folded once and not nine times. It is closed when the invocation pauses, fails, is cancelled
 or settles (`plangate.graph.owned` sees to that). An invocation can also end between two nodes
 without a word: a drain, a breakpoint, a caller who stops reading a stream. Then the session goes
-after `idle_s`, or at once if another invocation of this process needs the run.
+after `idle_s`, or before if it can be told that the invocation is over.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphBubbleUp
@@ -34,6 +35,8 @@ Start: TypeAlias = Callable[[State, str, Any], str]
 Given are the state (with the goal, and with `run_id` only if the caller wants that very id), the
 thread as `thread_of` writes it, and what came as `context=`.
 """
+
+_POLL_S: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +159,9 @@ class Desk:
             await self.leave(call)
             return
         with self._lock:
-            held = self._held[call.key]
+            held = self._held.get(call.key)
+            if held is None:
+                return  # the desk was closed
             held.busy = False
             turn = held.turn
         after(self._idle_s, lambda: self._expire(held, turn))
@@ -177,7 +182,10 @@ class Desk:
         if held is None:
             return
         try:
-            await asyncio.to_thread(held.session.close)
+            # Shielded, and no task of its own: a second cancellation, or the end of the loop, must
+            # not leave a session behind whose writer renews the lease for ever.
+            closing = asyncio.get_running_loop().run_in_executor(None, held.session.close)
+            await asyncio.shield(closing)
         except PlangateError as error:
             if because is None or isinstance(because, GraphBubbleUp):
                 raise
@@ -204,19 +212,23 @@ class Desk:
         return session
 
     def _evict(self, run_id: str) -> None:
-        """Close what an invocation of this process left behind when it ended between two nodes."""
+        """Wait until no invocation of this process holds the run between two of its nodes.
+
+        It goes on (then the run is busy), or it is over: then its session is closed here, at once
+        if that can be told, else by `_expire`.
+        """
+        while idle := self._idle_on(run_id):
+            if idle.call.writer() is None:
+                self._expire(idle, idle.turn)
+            else:
+                time.sleep(_POLL_S)
+
+    def _idle_on(self, run_id: str) -> _Held | None:
         with self._lock:
-            over = [
-                held
-                for held in self._held.values()
-                if held.session.run.run_id == run_id
-                and not held.busy
-                and held.call.writer() is None
-            ]
-            for held in over:
-                del self._held[held.call.key]
-        for held in over:
-            _close(held)
+            for held in self._held.values():
+                if held.session.run.run_id == run_id and not held.busy:
+                    return held
+        return None
 
     def _expire(self, held: _Held, turn: int) -> None:
         with self._lock:

@@ -48,8 +48,8 @@ def owned(name: str, body: Body, desk: Desk) -> Node:
     async def node(state: State, config: RunnableConfig) -> Mapping[str, Any]:
         call = Call.of(config)
         session = await desk.take(call, lambda: find_run(name, state, call, desk))
-        base = _base(state, session)
         try:
+            base = _base(state, session)
             update = await _work(name, body, _seen(state, base, session), session)
             await session.aflush()
         except BaseException as error:
@@ -77,14 +77,11 @@ def find_run(name: str, state: State, call: Call, desk: Desk) -> str:
     if name != "planner" or not _goal(state):
         return _own_run(state, call, desk.journal)
     latest = desk.journal.runs.latest_of_thread(call.thread_id) if call.thread_id else None
-    if latest is None:
-        return desk.start(state, call.thread_id, call.context)
-    if _goes_on(latest, state, call, desk.journal):
+    if latest is not None and _goes_on(latest, state, call, desk.journal):
         return latest.run_id
-    if latest.status != "ended":
+    if latest is not None and latest.status != "ended":
         raise _refusal(latest, desk.journal)
-    stale = {"run_id"} if state.get("run_id") == latest.run_id else set()
-    return desk.start(_without(state, stale), call.thread_id, call.context)
+    return desk.start(_new(state, desk.journal), call.thread_id, call.context)
 
 
 def _own_run(state: State, call: Call, journal: Journal) -> str:
@@ -136,6 +133,15 @@ def _goal(state: State) -> str:
 def _without(state: State, keys: Iterable[str]) -> State:
     left = {key: value for key, value in state.items() if key not in keys}
     return cast("State", left)
+
+
+def _new(state: State, journal: Journal) -> State:
+    """Drop the id of an earlier run, which the state of a thread or of a parent graph still has."""
+    try:
+        journal.runs.get(state.get("run_id") or "")
+    except ConfigError:
+        return state
+    return _without(state, ["run_id"])
 
 
 def _base(state: State, session: Session) -> State:

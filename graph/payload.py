@@ -96,7 +96,7 @@ class _Room(NamedTuple):
     most: int | None = None
     steps: int | None = None
     copies: bool = True
-    """Whether the arguments are repeated in the keys that only some clients read."""
+    """Whether arguments and description are repeated in the keys that only some clients read."""
 
 
 _ROOMS: Final = (
@@ -163,7 +163,7 @@ def _approval(card: ApprovalCard, room: _Room) -> Shown:
     native["description"] = describe_plan(native)
     steps_as_args = {step["id"]: {step["capability"]: step["args"]} for step in native["steps"]}
     args = {"steps": steps_as_args} if room.copies else {}
-    return _for_clients(native, f"approve_plan_v{plan.version}", args)
+    return _for_clients(native, f"approve_plan_v{plan.version}", args, copies=room.copies)
 
 
 def _question(card: QuestionCard, room: _Room) -> Shown:
@@ -181,7 +181,7 @@ def _question(card: QuestionCard, room: _Room) -> Shown:
     native["overflow"] = _overflow(lens, int(hidden), card.run_id, card.plan_ref)
     native["description"] = describe_question(native)
     args = {"answer": "", **({"about": native["details"]} if room.copies else {})}
-    return _for_clients(native, f"answer_{card.question_id}", args)
+    return _for_clients(native, f"answer_{card.question_id}", args, copies=room.copies)
 
 
 def _head(
@@ -228,7 +228,7 @@ def _overflow(lens: Lens, left_out: int, run_id: str, plan_ref: str) -> Shown | 
     }
 
 
-def _for_clients(native: Shown, name: str, args: Shown) -> Shown:
+def _for_clients(native: Shown, name: str, args: Shown, *, copies: bool) -> Shown:
     """Add the keys that LangChain's clients, agent-chat-ui and Agent Inbox look for.
 
     Agent Inbox reads `arguments` where LangChain writes `args`, and takes "reject" for its text
@@ -240,6 +240,7 @@ def _for_clients(native: Shown, name: str, args: Shown) -> Shown:
     action: dict[str, Any] = {"name": name, "args": about, "arguments": about, "description": text}
     return {
         **native,
+        "description": text if copies else text.partition("\n\n")[0],
         "action_requests": [action],
         "review_configs": [{"action_name": name, "allowed_decisions": buttons}],
         "action_request": {"action": name, "args": about},

@@ -3,8 +3,8 @@
 A file of its own, since a checkpoint is a program counter and the journal the truth: it may be
 committed more cheaply (`synchronous=NORMAL`: a power cut can lose the newest ones, which costs a
 node that runs again and finds its work in the journal), and its writes never wait for the
-journal's. Measured with a journal committing beside it, per superstep: 1.5 ms here, 10 ms in the
-journal's file.
+journal's. Measured per superstep, with a journal committing all the time (langgraph 1.2.24, ext4):
+1.9 ms this way, 3.4 ms in the journal's file, 6.1 ms there with the journal's `synchronous=FULL`.
 
 The saver is sync underneath. One `AsyncSqliteSaver` belongs to one event loop; ours is used from
 the caller's loop, from the portal's and from plain threads at once.
@@ -112,7 +112,7 @@ def open_saver(journal_url: str) -> BaseCheckpointSaver[str]:
     """Return the saver that belongs to a journal; its file is made if need be.
 
     Args:
-        journal_url: As `Journal.url`; `sqlite:////srv/journal.db` gives
+        journal_url: As `Journal.url`, which is absolute; `sqlite:////srv/journal.db` gives
             `/srv/journal.checkpoints.db`.
 
     Raises:

@@ -12,10 +12,11 @@ first one's `goal_id`, and with it its effect keys: a new refund would pass for 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Annotated, Any, Final, TypeAlias, TypedDict
+from typing import Annotated, Any, Final, TypeAlias
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.channels import EphemeralValue
+from typing_extensions import TypedDict  # pydantic cannot make a JSON Schema of typing's in 3.11
 
 STATE_VERSION: Final = 1
 

@@ -33,6 +33,7 @@ async def critic(_: State, session: Session, kit: Kit) -> dict[str, Any]:
             schema=Criticism,
             book=kit.book,
             on_call=session.emit,
+            meter=kit.meter(session, plan.budget),
         )
     except ModelFailed as exc:
         session.emit(PlanCriticized(version=plan.version, skipped=f"critic failed: {exc}"))

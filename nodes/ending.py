@@ -31,7 +31,9 @@ def ending_of(view: RunView) -> Ending:
     if checked.content_hash in view.rejected:
         return Ending("rejected", "fail", _rejection(view))
     if view.stopped is not None:
-        return Ending("stopped", "unknown", f"{view.stopped.limit}: {view.stopped.spent}")
+        stop = view.stopped
+        why = f"{stop.limit}: {stop.spent} of {stop.allowed}"
+        return Ending("stopped", "unknown", why)
     if view.goal_verified is not None and view.goal_verified.says == "pass":
         return Ending("completed", "pass")
     return _after(view.triggers[-1]) if view.triggers else _UNJUDGED

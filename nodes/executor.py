@@ -34,8 +34,9 @@ async def executor(_: State, session: Session, kit: Kit) -> dict[str, Any]:
 
 
 def _record(session: Session, halt: Halt) -> None:
-    if halt.reason == "budget":
-        session.emit(BudgetStopped(limit=halt.code, spent=halt.says, allowed=""))
+    if halt.limit is not None:
+        limit, spent, allowed = halt.limit
+        session.emit(BudgetStopped(limit=limit, spent=spent, allowed=allowed))
     elif halt.reason not in ("done", "question"):
         session.emit(
             TriggerFired(

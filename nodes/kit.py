@@ -109,6 +109,18 @@ class Kit:
             now=self.now(),
         )
 
+    def meter(self, session: Session, limits: Budget) -> Meter:
+        """Return the limits of a run, with what its journal says is spent."""
+        view = session.view
+        return Meter(
+            limits,
+            clock=self.now,
+            spent_usd=view.spent_usd,
+            spent_tokens=view.tokens,
+            tool_calls=view.tool_calls,
+            model_calls=view.model_calls,
+        )
+
     def bench(self, session: Session, plan: Plan) -> Bench:
         """Put a plan version on the bench; progress goes to LangGraph's `custom` stream."""
         view = session.view
@@ -123,13 +135,7 @@ class Kit:
             else self.estimate(session, plan),
             session=session,
             world=self.world,
-            meter=Meter(
-                plan.budget,
-                spent_usd=view.spent_usd,
-                spent_tokens=view.tokens,
-                tool_calls=view.tool_calls,
-                model_calls=view.model_calls,
-            ),
+            meter=self.meter(session, plan.budget),
             now=self.now,
             jitter=self.jitter,
             report=get_stream_writer(),

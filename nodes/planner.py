@@ -165,6 +165,7 @@ async def _draft(session: Session, kit: Kit) -> Plan | None:
         schema=PlanDraft,
         book=kit.book,
         on_call=session.emit,
+        meter=kit.meter(session, kit.budget),
     )
     compiled = compile_draft(
         reply.value or reply.text,

@@ -41,9 +41,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
+from plangate.plan.codes_of_patch import patch_issue
 from plangate.plan.document import read_yaml
 from plangate.plan.errors import ConfigError, PlanRejected
-from plangate.plan.issue import Issue
 from plangate.plan.value.frozen import Args, Frozen, FrozenMap, parse, thaw
 from plangate.plan.value.patch import Keep, Patch, Replace, Update
 from plangate.plan.value.step import Check, Line, Name, Step
@@ -51,6 +51,7 @@ from plangate.plan.value.step import Check, Line, Name, Step
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from plangate.plan.issue import Issue
     from plangate.plan.value.plan import Plan
 
 _ARG = re.compile(r"\{args\.([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -200,10 +201,4 @@ def _begun(new: Step, old: Step) -> Step:
 
 
 def _misfit(step: str, says: str) -> Issue:
-    return Issue(
-        layer=2,
-        code="repair_does_not_fit",
-        step=step,
-        says=says,
-        hint="Write a repair for this kind of plan, or ask a person.",
-    )
+    return patch_issue("repair_does_not_fit", says, step=step)

@@ -107,11 +107,10 @@ class Runtime:
         saver = chosen.checkpointer or open_saver(journal_url)
         check_saver(saver, journal_url)
         nodes = {
-            name: owned(name, partial(body, kit=self.kit), self.desk)
-            for name, body in BODIES.items()
+            name: owned(name, self._for_principal(body), self.desk) for name, body in BODIES.items()
         }
         self.graph: CompiledStateGraph[Any, Any, Any, Any] = wire(
-            Nodes(**nodes), saver=saver, store=chosen.store, context_schema=Rights, name=agent.name
+            Nodes(**nodes), saver=saver, store=chosen.store, name=agent.name
         )
 
     def close(self) -> None:
@@ -146,9 +145,20 @@ class Runtime:
         run = self.journal.runs.get(run_id)
         if run.status == "ended":
             raise ConfigError(f"run {run_id} has ended ({run.ending})", hint="Start a new run.")
+        if self.waits(run_id):
+            return iter(())
         state = self.graph.get_state(_config(run.thread_id))
         again = None if state.next else self._same_goal(run)
         return self._stream(again, run.thread_id, run.principal)
+
+    def waits(self, run_id: str) -> bool:
+        """True if the run asks a person who has neither answered nor run out of time."""
+        pending = self.view(run_id).pending_questions
+        return bool(pending) and all(
+            self.journal.decisions.get(each.question_id) is None
+            and (each.expires_at is None or self.kit.now() < each.expires_at)
+            for each in pending
+        )
 
     def view(self, run_id: str) -> RunView:
         """Fold the log of a run."""

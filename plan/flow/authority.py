@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from plangate.plan.flow.grant import Grant, contract, grant_of, origin, reaches
 from plangate.plan.flow.precedence import Precedence
 from plangate.plan.schedule import ancestor_bits, order
+from plangate.plan.value.equal import differing, same
 from plangate.plan.value.frozen import Args, Frozen, digest
 from plangate.plan.value.plan import Budget
 
@@ -149,23 +150,28 @@ def _effects(two: _Versions) -> Iterator[str]:
 
 
 def _reads(two: _Versions) -> Iterator[str]:
-    """A read that feeds or checks an effect reads the same, but for what a replaced step gave."""
+    """Yield the reads around an effect that read something else, but for what a new step gives."""
     effects = {was for was, now in two.kept.items() if now in two.effects}
     marks = ancestor_bits(two.old, dict.fromkeys(effects, 0))
     feeding = _feeding(two.old, effects)
+    same_inputs = digest(two.old.inputs) == digest(two.new.inputs)
     for was, now in two.kept.items():
         if now in two.effects or not (marks[was] or was in feeding):
             continue
         before, after = two.old.by_id[was], two.new.by_id[now]
-        old = {
-            k: origin(v, before, two.old, loose=two.gone, deep=False)
-            for k, v in before.args.items()
-        }
-        new = {
-            k: origin(v, after, two.new, loose=two.added, deep=False) for k, v in after.args.items()
-        }
+        if same_inputs and same(before, after) and not before.data_needs & two.gone:
+            continue
+        old = _origins(before, two.old, two.gone)
+        new = _origins(after, two.new, two.added)
         for name in sorted(k for k in old.keys() | new.keys() if old.get(k) != new.get(k)):
             yield f"{now} {after.capability}: {name} is another value, or comes from elsewhere"
+
+
+def _origins(step: Step, plan: Plan, loose: frozenset[str]) -> dict[str, str]:
+    return {
+        name: origin(value, step, plan, loose=loose, deep=False)
+        for name, value in step.args.items()
+    }
 
 
 def _feeding(plan: Plan, effects: set[str]) -> set[str]:
@@ -191,6 +197,8 @@ def _wider(old: Grant, new: Grant) -> Iterator[str]:
 def _steps(two: _Versions) -> Iterator[str]:
     for was, now in two.kept.items():
         before, after = two.old.by_id[was], two.new.by_id[now]
+        if before.question is None and same(before, after):
+            continue
         yield from _looser(before, after)
         yield from _wider_retry(now, before.routes, after.routes)
         yield from _question(before, after, two)
@@ -268,12 +276,9 @@ def _checks(old: Plan, new: Plan) -> Iterator[str]:
         after, carrier = now[check.id]
         if after.level < check.level:
             yield f"check {check.id} of {place} is weaker ({after.level}, was {check.level})"
-        if _body(check) != _body(after) or not _is_heir(step, carrier, new):
+        is_same = set(differing(check, after)) <= {"level"}
+        if not is_same or not _is_heir(step, carrier, new):
             yield f"check {check.id} of {place} is another check now"
-
-
-def _body(check: Check) -> str:
-    return digest(check.model_dump(mode="json", exclude={"level"}))
 
 
 def _is_heir(old: Step | None, new: Step | None, plan: Plan) -> bool:
@@ -297,7 +302,7 @@ def _obligations(old: Plan, new: Plan) -> Iterator[str]:
         for each in before:
             if each.id not in now:
                 yield f"{name} {each.id} is dropped"
-            elif now[each.id] != each:
+            elif not same(now[each.id], each):
                 yield f"{name} {each.id} is changed"
     if old.goal != new.goal or old.task_type != new.task_type:
         yield "the goal is another one"

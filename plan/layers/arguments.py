@@ -120,7 +120,7 @@ def _target(ground: Ground, use: Use) -> Shape | Issue:
     output = ground.shapes.inputs if ref.step is None else ground.shapes.output(ref.step)
     if output is None:
         says = f"{ref} refers to {ref.head!r}, which is neither a step nor an input"
-        hint = ground.nearest(ref.head, ground.plan.by_id.keys() | {"inputs"})
+        hint = ground.nearest(ref.head, ground.plan.by_id)
         return issue("unknown_reference", says, step=use.step, field=use.field, hint=hint)
     if not _settled(ground, use):
         says = f"{ref} is read by a check of {use.step!r}, which does not wait for {ref.head!r}"
@@ -138,7 +138,7 @@ def _settled(ground: Ground, use: Use) -> bool:
     step, site, head = use.step, use.site, use.ref.step
     if head is None or step is None or site is None or not site.prefix or ground.cyclic:
         return True  # a step waits for what its own arguments read
-    return head == step or head in ground.ancestors.get(step, ())
+    return head == step or head in ground.shapes.ancestors.get(step, ())
 
 
 def _typed(ground: Ground, use: Use, found: Shape) -> Iterator[Issue]:

@@ -33,7 +33,7 @@ def allowed(ground: Ground) -> Iterator[Issue]:
 def required(ground: Ground) -> Iterator[Issue]:
     """Each protected step has what policy demands before and after it."""
     by_capability: dict[str, list[Step]] = defaultdict(list)
-    for step in ground.plan.by_id.values():
+    for step in ground.plan.steps:
         by_capability[step.capability].append(step)
     for rule in ground.facts.policy.requires:
         for capability in rule.ancestors:
@@ -52,7 +52,7 @@ def _before(
     there = ground.mask(guard.id for guard in guards)
     firm = ground.mask(guard.id for guard in guards if not _can_be_skipped(guard))
     for step in by_capability.get(rule.before, ()):
-        before = ground.ancestors[step.id].bits
+        before = ground.shapes.ancestors[step.id].bits
         if before & firm:
             continue
         code, what = "wrong_order", f"{_ids(guards)} need not settle first"
@@ -69,7 +69,7 @@ def _after(
 ) -> Iterator[Issue]:
     seen_after = 0
     for follower in by_capability.get(capability, ()):
-        seen_after |= ground.ancestors[follower.id].bits
+        seen_after |= ground.shapes.ancestors[follower.id].bits
     for step in by_capability.get(rule.before, ()):
         if not ground.holds(seen_after, step.id):
             says = f"{rule.before!r} needs {capability!r} after it, and no step does that"

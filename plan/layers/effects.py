@@ -88,7 +88,7 @@ def one_writer(ground: Ground) -> Iterator[Issue]:
     for claim, steps in writers.items():
         steps.sort(key=lambda step: place[step])
         for one, two in pairwise(steps):
-            if one != two and one not in ground.ancestors[two]:
+            if one != two and one not in ground.shapes.ancestors[two]:
                 says = f"{one!r} and {two!r} both write {claim!r} and may run at the same time"
                 yield issue("parallel_claim", says, step=two, field="after")
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from plangate.plan.schedule import order
-from plangate.plan.shape.scope import near, plan_shapes
+from plangate.plan.shape.scope import did_you_mean, plan_shapes
 from plangate.plan.value.refs import Ref
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from plangate.plan.codes import Severity
     from plangate.plan.facts import Facts
     from plangate.plan.issue import Issue
-    from plangate.plan.schedule import AncestorSet
     from plangate.plan.shape.scope import PlanShapes
     from plangate.plan.value.frozen import Json
     from plangate.plan.value.plan import Plan
@@ -114,11 +113,6 @@ class Ground:
         """For each step, what it waits for; not all of it need exist."""
         return {step.id: step.needs for step in self.plan.by_id.values()}
 
-    @property
-    def ancestors(self) -> Mapping[str, AncestorSet]:
-        """For each step, the steps that settle before it."""
-        return self.shapes.ancestors
-
     def mask(self, steps: Iterable[str]) -> int:
         """Return the bits of some steps, to be compared with `ancestors[...].bits`."""
         bits = bytearray(len(self._position) // 8 + 1)
@@ -135,7 +129,7 @@ class Ground:
 
     @cached_property
     def _position(self) -> Mapping[str, int]:
-        return next((each.position for each in self.ancestors.values()), {})
+        return next((each.position for each in self.shapes.ancestors.values()), {})
 
     @cached_property
     def sites(self) -> tuple[Site, ...]:
@@ -162,16 +156,12 @@ class Ground:
         )
 
     def nearest(self, name: str, known: Collection[str]) -> str:
-        """Return a hint with the nearest known names; after many lookups, with none.
+        """Return a hint with the nearest known names; after many lookups, nothing.
 
         Likeness is dear to compute; a plan full of inventions must not make validation slow.
         """
         self._lookups_left -= 1
-        close = near(name, known) if self._lookups_left > 0 else ()
-        if close:
-            return f"Did you mean {' or '.join(close)}?"
-        some = sorted(known)[:8]
-        return f"Known: {', '.join(some)}{', …' if len(known) > len(some) else ''}." if some else ""
+        return did_you_mean(name, known) if self._lookups_left >= 0 else ""
 
     def _sites(self) -> Iterator[Site]:
         tools = self.facts.catalog.tools

@@ -57,10 +57,10 @@ def validate(plan: Plan, facts: Facts, *, sourced: Collection[Json] = ()) -> Rep
 
     Returns:
         Every finding. Layers 4 to 6 are not evaluated where steps have no order (a cycle) or no
-        identity (a doubled id).
+        identity (a doubled id); of a plan that is too long only layer 1 is.
     """
     ground = Ground(plan, facts, sourced)
-    skipped = _NEED_AN_ORDER if ground.cyclic or ground.ambiguous else frozenset[int]()
+    skipped = _skipped(ground)
     found = [
         each
         for layer, checks in LAYERS.items()
@@ -72,12 +72,18 @@ def validate(plan: Plan, facts: Facts, *, sourced: Collection[Json] = ()) -> Rep
     return Report(
         issues=_in_order(found, plan),
         not_evaluated=tuple(sorted(skipped)),
-        unreachable_steps=structure.unreachable(ground),
-        missing_verifiers=completion.missing_verifiers(ground),
+        unreachable_steps=() if 2 in skipped else structure.unreachable(ground),  # noqa: PLR2004
+        missing_verifiers=() if 7 in skipped else completion.missing_verifiers(ground),  # noqa: PLR2004
         content_hash=plan.content_hash if is_hashable else "",
         catalog_hash=facts.catalog.content_hash,
         policy_hash=facts.policy.content_hash,
     )
+
+
+def _skipped(ground: Ground) -> frozenset[int]:
+    if len(ground.plan.steps) > schema.MAX_STEPS:
+        return frozenset(_AFTER_READING)
+    return _NEED_AN_ORDER if ground.cyclic or ground.ambiguous else frozenset()
 
 
 def read_plan(source: str | bytes | object) -> Plan | Report:
@@ -106,6 +112,6 @@ def _unread(found: Iterable[Issue]) -> Report:
 
 def _in_order(found: Iterable[Issue], plan: Plan) -> tuple[Issue, ...]:
     """Sort by layer, then by place in the plan; what is about the whole comes last."""
-    place = {step: at for at, step in enumerate(plan.by_id)}
+    place = {step.id: at for at, step in enumerate(plan.steps)}
     last = len(place)
     return tuple(sorted(found, key=lambda each: (each.layer, place.get(each.step or "", last))))

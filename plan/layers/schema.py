@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from plangate.plan.codes import issue
 from plangate.plan.shape.misfit import shown
-from plangate.plan.shape.scope import did_you_mean
+from plangate.plan.shape.scope import near
 from plangate.plan.value.plan import (
     Assumption,
     Author,
@@ -166,4 +166,8 @@ def _field(where: tuple[int | str, ...]) -> str:
 def _fields_hint(where: tuple[int | str, ...]) -> str:
     parents = [part for part in where[:-1] if isinstance(part, str)]
     kind = _INSIDE.get(parents[-1] if parents else "")
-    return did_you_mean(str(where[-1]), kind.model_fields, "Fields") if kind else ""
+    if kind is None:
+        return ""
+    close = near(str(where[-1]), kind.model_fields)
+    guess = f"Did you mean {' or '.join(close)}? " if close else ""
+    return f"{guess}Fields: {', '.join(kind.model_fields)}."

@@ -91,9 +91,8 @@ def unreachable(ground: Ground) -> tuple[str, ...]:
     placed = frozenset(ground.order)
     broken = _waits_for_nothing(ground)
     behind = descendants_of(ground.plan, broken) if broken else frozenset()
-    return tuple(
-        step for step in ground.plan.by_id if step not in placed or step in broken | behind
-    )
+    lost = (ground.plan.by_id.keys() - placed) | broken | behind
+    return tuple(dict.fromkeys(step.id for step in ground.plan.steps if step.id in lost))
 
 
 def cycles(ground: Ground) -> Iterator[tuple[str, ...]]:

@@ -94,7 +94,7 @@ def steps_in(rule: str) -> frozenset[str]:
 def _program(text: str, types: tuple[str, ...]) -> Any:
     try:
         program = _environment(types).compile(text)
-    except RuntimeError as exc:
+    except (RuntimeError, ValueError, TypeError) as exc:  # ill-formed text is a ValueError
         return str(exc)
     kind = program.return_type().name().lower()
     return program if kind == "bool" else f"gives {kind}, not true or false"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Literal, get_args
 
 from plangate.plan.outcome import StepStatus
@@ -64,14 +65,16 @@ def near(name: str, known: Iterable[str]) -> tuple[str, ...]:
 
 
 def did_you_mean(name: str, known: Iterable[str], what: str = "Known") -> str:
-    """Return a hint: the nearest of the known names, or the first of all of them."""
-    among = list(known)
+    """Return a hint: the nearest of the known names, or the first of them.
+
+    No more than some hundred are looked at: a plan full of inventions must stay quick to check.
+    """
+    among = list(islice(known, _NEAR_LIMIT + 1))
     if close := near(name, among):
         return f"Did you mean {' or '.join(close)}?"
     if not among:
         return f"{what}: none."
-    rest = f" and {len(among) - 8} more" if len(among) > 8 else ""  # noqa: PLR2004
-    return f"{what}: {', '.join(among[:8])}{rest}."
+    return f"{what}: {', '.join(among[:8])}{', …' if len(among) > 8 else ''}."  # noqa: PLR2004
 
 
 class PlanShapes:
@@ -142,7 +145,7 @@ class RuleScope:
         step = parts[1] if len(parts) > 1 else "<id>"
         output = self.shapes.output(step)
         if output is None and len(parts) > 1:
-            known = did_you_mean(step, self.shapes.plan.by_id, "Steps")
+            known = did_you_mean(step, (each.id for each in self.shapes.plan.steps), "Steps")
             return RuleFault(f"there is no step {step!r} in this plan", known)
         if fault := self._unsettled(step):
             return fault

@@ -8,7 +8,8 @@ from pydantic import Field
 
 from plangate.plan.flow.authority import grown
 from plangate.plan.schedule import ancestor_bits
-from plangate.plan.value.frozen import Frozen, FrozenMap, thaw
+from plangate.plan.value.equal import differing, same
+from plangate.plan.value.frozen import Frozen, FrozenMap, canonical, thaw
 from plangate.plan.value.refs import Ref
 
 if TYPE_CHECKING:
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 
     from plangate.plan.catalog import Catalog
     from plangate.plan.value.plan import Plan
-    from plangate.plan.value.step import Step
+    from plangate.plan.value.step import Check, Step
+
+_ABSENT: dict[str, JsonValue] = {"absent": True}
+_ANY_STEP: dict[str, JsonValue] = {"step": True}
 
 
 class PlanDiff(Frozen):
@@ -82,13 +86,13 @@ def diff(old: Plan, new: Plan, *, catalog: Catalog | None = None) -> PlanDiff:
         catalog: The contracts, for `boundary`; None: the worst is assumed of each tool.
     """
     both = {s.id: new.by_id[s.id] for s in old.steps if s.id in new.by_id}
-    kept = tuple(s.id for s in old.steps if s.id in both and _is_kept(s, both[s.id]))
+    kept = {s.id: None for s in old.steps if s.id in both and _is_kept(s, both[s.id])}
     replaced = _replaced(old, new, both)
     in_place = {each for ids in replaced.values() for each in ids}
     return PlanDiff(
         from_version=old.version,
         to_version=new.version,
-        kept=kept,
+        kept=tuple(kept),
         invalidated=tuple(s.id for s in old.steps if s.id not in kept),
         replaced=replaced,
         inserted=tuple(s.id for s in new.steps if s.id not in both and s.id not in in_place),
@@ -102,7 +106,9 @@ def diff(old: Plan, new: Plan, *, catalog: Catalog | None = None) -> PlanDiff:
 
 
 def _is_kept(old: Step, new: Step) -> bool:
-    return old.capability == new.capability and _literal(old) == _literal(new)
+    return same(old, new) or (
+        old.capability == new.capability and canonical(_literal(old)) == canonical(_literal(new))
+    )
 
 
 def _literal(step: Step) -> JsonValue:
@@ -116,8 +122,7 @@ def _blanked(value: JsonValue) -> JsonValue:
     if isinstance(value, list):
         return [_blanked(item) for item in value]
     ref = Ref.parse(value)
-    is_step = ref is not None and ref.step is not None
-    return {"${}": "a step"} if is_step else [type(value).__name__, value]
+    return _ANY_STEP if ref is not None and ref.step is not None else {"literal": value}
 
 
 def _replaced(old: Plan, new: Plan, both: Mapping[str, Step]) -> dict[str, tuple[str, ...]]:
@@ -159,19 +164,17 @@ def _reordered(old: Plan, new: Plan, both: Mapping[str, Step]) -> tuple[str, ...
 
 def _updated(old: Plan, both: Mapping[str, Step]) -> Iterator[tuple[str, tuple[str, ...]]]:
     for step in both.values():
-        before = old.by_id[step.id]
-        fields = tuple(
-            name for name in type(step).model_fields if getattr(before, name) != getattr(step, name)
-        )
-        if fields:
+        if fields := differing(old.by_id[step.id], step):
             yield step.id, fields
 
 
 def _changed_args(old: Plan, both: Mapping[str, Step]) -> Iterator[str]:
     for step in both.values():
-        before = old.by_id[step.id].args
-        for name in dict.fromkeys((*before, *step.args)):
-            if (name in before) != (name in step.args) or before[name] != step.args[name]:
+        before = old.by_id[step.id]
+        if same(before, step):
+            continue
+        for name in dict.fromkeys((*before.args, *step.args)):
+            if canonical(before.args.get(name, _ABSENT)) != canonical(step.args.get(name, _ABSENT)):
                 yield f"{step.id}.{name}"
 
 
@@ -183,11 +186,11 @@ def _changed_checks(old: Plan, new: Plan) -> dict[str, str]:
             changed[check] = "dropped"
         elif check not in before:
             changed[check] = "added"
-        elif before[check] != after[check]:
+        elif not same(before[check], after[check]):
             changed[check] = "changed"
     return changed
 
 
-def _checks(plan: Plan) -> dict[str, object]:
+def _checks(plan: Plan) -> dict[str, Check]:
     steps = [check for step in plan.steps for check in step.success]
     return {check.id: check for check in (*steps, *plan.success_criteria)}

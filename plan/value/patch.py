@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, ValidationError
 
+from plangate.plan.codes_of_patch import patch_issue
 from plangate.plan.errors import PlanRejected
-from plangate.plan.issue import Issue
 from plangate.plan.tier import may_act
 from plangate.plan.value.diff import PlanDiff, diff
 from plangate.plan.value.frozen import Args, Frozen, FrozenMap, parse
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from plangate.plan.catalog import Catalog
+    from plangate.plan.issue import Issue
 
 
 class Keep(Frozen):
@@ -133,7 +134,7 @@ def apply(
     places = {op.step: op for op in patch.operations if isinstance(op, Replace)}
     new = _revised(plan, author, updates, places)
     if new.content_hash == plan.content_hash:
-        _refuse([_issue("patch_changes_nothing", None, "the patched plan says what the old said")])
+        _refuse([patch_issue("patch_changes_nothing", "the patched plan says what the old said")])
     lost = _lost(plan, patch)
     acted = [s.id for s in plan.steps if s.id in done and may_act(s, catalog)]
     return Patched(
@@ -173,22 +174,24 @@ def _told(
 
 def _faults(plan: Plan, patch: Patch, done: frozenset[str]) -> Iterator[Issue]:
     if patch.stops is not None:
-        yield _issue("patch_stops", None, f"the patch stops the run: {patch.stops}")
+        yield patch_issue("patch_stops", f"the patch stops the run: {patch.stops}")
     invalid = {op.step for op in patch.operations if isinstance(op, Invalidate)}
     changed: dict[str, str] = {}
     for op in patch.operations:
         if isinstance(op, Stop):
             continue
         if op.step not in plan.by_id:
-            yield _issue("patch_unknown_step", op.step, f"no step {op.step!r} in the plan")
+            yield patch_issue(
+                "patch_unknown_step", f"no step {op.step!r} in the plan", step=op.step
+            )
         if op.step in changed and not isinstance(op, Invalidate):
             says = f"both {changed[op.step]} and {op.op} of {op.step!r}"
-            yield _issue("patch_conflict", op.step, says)
+            yield patch_issue("patch_conflict", says, step=op.step)
         if not isinstance(op, Invalidate):
             changed[op.step] = op.op
         if isinstance(op, Replace) and op.step in done - invalid:
             says = f"{op.step} is done, and nothing says that its result no longer counts"
-            yield _issue("patch_drops_done", op.step, says)
+            yield patch_issue("patch_drops_done", says, step=op.step)
     yield from _id_faults(plan, patch)
 
 
@@ -199,18 +202,28 @@ def _id_faults(plan: Plan, patch: Patch) -> Iterator[Issue]:
     for op in places:
         for step in op.steps:
             if step.id in taken:
-                yield _issue("patch_duplicate_id", step.id, f"id {step.id!r} is taken")
+                yield patch_issue("patch_duplicate_id", f"id {step.id!r} is taken", step=step.id)
             taken.add(step.id)
     left = frozenset(gone - taken)
     for step, old in uncovered_ids((step for op in places for step in op.steps), left):
         says = f"the new step {step.id} needs {old}, which leaves the plan"
-        yield _issue("patch_uncovered_reference", step.id, says)
+        yield patch_issue("patch_uncovered_reference", says, step=step.id)
     for op in places:
-        for target in op.references.values():
-            head = target.removeprefix("steps.").split(".")[0]
-            if head not in taken:
-                says = f"the references of {op.step} point at {target!r}, which is not there"
-                yield _issue("patch_unknown_step", op.step, says)
+        yield from _reference_faults(op, taken)
+
+
+def _reference_faults(op: Replace, ids: set[str]) -> Iterator[Issue]:
+    for source, target in op.references.items():
+        if _head(source) != op.step:
+            says = f"replacing {op.step} may not change what {source!r} means"
+            yield patch_issue("patch_conflict", says, step=op.step)
+        if _head(target) not in ids:
+            says = f"the references of {op.step} point at {target!r}, which is not there"
+            yield patch_issue("patch_unknown_step", says, step=op.step)
+
+
+def _head(dotted: str) -> str:
+    return dotted.removeprefix("steps.").split(".")[0]
 
 
 def _revised(
@@ -228,18 +241,19 @@ def _revised(
                 steps.extend(places[step.id].steps)
             else:
                 steps.append(rewriting.step(_with(step, updates.get(step.id))))
-        said = plan.model_dump(mode="json") | rewriting.beside_steps(plan)
-        said |= {
-            "steps": [step.model_dump(mode="json") for step in steps],
-            "author": author.model_dump(mode="json"),
+        said = {
+            **{name: getattr(plan, name) for name in Plan.model_fields},
+            **rewriting.beside_steps(plan),
+            "steps": tuple(steps),
+            "author": author,
             "version": plan.version + 1,
             "parent_hash": plan.content_hash,
         }
-        new = parse(Plan, said)
+        new = Plan(**said)
     except ValidationError as exc:
         where = ".".join(str(part) for part in exc.errors()[0]["loc"])
         says = f"the patched plan is malformed at {where}: {exc.errors()[0]['msg']}"
-        raise PlanRejected([_issue("patch_malformed", None, says)]) from exc
+        raise PlanRejected([patch_issue("patch_malformed", says)]) from exc
     _refuse(rewriting.issues)
     return new
 
@@ -281,23 +295,7 @@ def _breaks(op: Keep | Update | Replace | Invalidate) -> bool:
     return isinstance(op, (Replace, Invalidate))
 
 
-def _issue(code: str, step: str | None, says: str) -> Issue:
-    return Issue(layer=2, code=code, step=step, says=says, hint=_HINTS[code])
-
-
 def _refuse(issues: Iterable[Issue]) -> None:
     found = tuple(issues)
     if found:
         raise PlanRejected(found, hint="Correct the patch; the plan is unchanged.")
-
-
-_HINTS = {
-    "patch_changes_nothing": "Change something, or stop.",
-    "patch_conflict": "Say one thing of a step.",
-    "patch_drops_done": "Invalidate the step in the same patch, or keep it.",
-    "patch_duplicate_id": "Give the new step an id of its own.",
-    "patch_malformed": "Correct the values that the patch sets.",
-    "patch_stops": "Ask a person, or end the run.",
-    "patch_uncovered_reference": "Read one of the new steps instead.",
-    "patch_unknown_step": "Name a step of this version.",
-}

@@ -9,16 +9,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from plangate.plan.issue import Issue
+from plangate.plan.codes_of_patch import patch_issue
 from plangate.plan.value.frozen import parse, thaw
+from plangate.plan.value.plan import Assumption
 from plangate.plan.value.refs import refs_in, rename
-from plangate.plan.value.step import Step
+from plangate.plan.value.step import Check, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from plangate.plan.issue import Issue
     from plangate.plan.value.frozen import Json
-    from plangate.plan.value.plan import Plan
+    from plangate.plan.value.plan import Condition, Constraint, Plan
 
 _TOKEN = re.compile(
     r"""
@@ -70,9 +72,14 @@ class Rewriting:
         self.issues: list[Issue] = []
         self._heads, self._successors, self._ends = heads, successors, ends
         self._gone = frozenset(old for old, new in successors.items() if old not in new)
+        ids = "|".join(sorted(successors)) or r"(?!)"
+        self._mentioned = re.compile(rf"\b(?:{ids})\b|\bsteps\s*\[")
 
     def step(self, step: Step) -> Step:
         """Return a step whose references all point at what is there now."""
+        text = step.model_dump_json()
+        if not self._mentioned.search(text):
+            return step
         at = step.id
         said: dict[str, Any] = step.model_dump(mode="json")
         said["args"] = self._value(said["args"], at, "args")
@@ -93,20 +100,25 @@ class Rewriting:
         return parse(Step, said)
 
     def beside_steps(self, plan: Plan) -> dict[str, Any]:
-        """Return the parts of a plan that stand beside its steps, as plain data."""
+        """Return the parts of a plan that stand beside its steps, by the plan's own names."""
         parts: dict[str, Any] = {}
         for field in _RULES:
-            parts[field] = [each.model_dump(mode="json") for each in getattr(plan, field)]
-            for n, each in enumerate(parts[field]):
-                each["rule"] = self._rule(each["rule"], None, f"{field}[{n}].rule")
-        criteria = [each.model_dump(mode="json") for each in plan.success_criteria]
-        parts["success_criteria"] = self._checks(criteria, None, "success_criteria")
-        parts["assumptions"] = [each.model_dump(mode="json") for each in plan.assumptions]
-        for each in parts["assumptions"]:
-            each["invalidates"] = _unique(
-                new for old in each["invalidates"] for new in self._successors.get(old, (old,))
+            parts[field] = tuple(
+                self._ruled(each, f"{field}[{n}]") for n, each in enumerate(getattr(plan, field))
             )
+        criteria = [each.model_dump(mode="json") for each in plan.success_criteria]
+        checks = self._checks(criteria, None, "success_criteria")
+        parts["success_criteria"] = tuple(parse(Check, each) for each in checks)
+        parts["assumptions"] = tuple(self._assumed(each) for each in plan.assumptions)
         return parts
+
+    def _ruled(self, each: Constraint | Condition, field: str) -> Constraint | Condition:
+        rule = self._rule(each.rule, None, f"{field}.rule")
+        return parse(type(each), {**each.model_dump(mode="json"), "rule": rule})
+
+    def _assumed(self, each: Assumption) -> Assumption:
+        falls = (new for old in each.invalidates for new in self._successors.get(old, (old,)))
+        return parse(Assumption, {**each.model_dump(mode="json"), "invalidates": _unique(falls)})
 
     def _checks(self, checks: list[dict[str, Any]], step: str | None, field: str) -> list[Any]:
         for n, check in enumerate(checks):
@@ -169,12 +181,11 @@ class Rewriting:
 
     def _uncovered(self, dotted: str, step: str | None, field: str) -> None:
         self.issues.append(
-            Issue(
-                layer=2,
-                code="patch_uncovered_reference",
+            patch_issue(
+                "patch_uncovered_reference",
+                f"{field} reads {dotted!r}, which leaves the plan and has no successor",
                 step=step,
                 field=field,
-                says=f"{field} reads {dotted!r}, which leaves the plan and has no successor",
                 hint=f"Map {dotted!r} in the references of the replacement.",
             )
         )

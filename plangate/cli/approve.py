@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from plangate.cli.options import agent_option, journal_option, json_option, said_again, who, world_option
+from plangate.cli.options import (
+    agent_option,
+    journal_option,
+    json_option,
+    said_again,
+    who,
+    world_option,
+)
 from plangate.cli.terminal import echo_json, say
 from plangate.plan.errors import ConfigError, RunBusy, WaitingForPerson
 
@@ -108,8 +115,8 @@ def _report(
     if view is None:
         return
     if not view.ended:
-        say_waiting(view, runtime.journal.url)
-    say(f"see plangate run show {run_id}{said_again(runtime.journal.url)}")
+        say_waiting(view)
+    say(f"see plangate run show {run_id}{said_again()}")
     click.get_current_context().exit(exit_code(view))
 
 

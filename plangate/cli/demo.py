@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plangate.cli.options import journal_option, json_option, said_again, who, yes_option
-from plangate.cli.terminal import data_console, echo_json, line, say
+from plangate.cli.terminal import data_console, echo_json, line, put, say
 from plangate.plan.errors import ConfigError, WaitingForPerson
 
 if TYPE_CHECKING:
@@ -38,34 +38,31 @@ def demo(agent_name: str, name: str | None, only_list: bool, journal: str, **how
 
     shown = show_scenario(agent, scenario, journal, yes=how["yes"], by=who(), quiet=how["as_json"])
     if shown.is_waiting:
+        if how["as_json"]:
+            echo_json(shown.report)
         raise WaitingForPerson(
             f"run {shown.run_id} waits for an answer",
-            hint=f"Answer with: plangate approve {shown.question_id}{said_again(journal)}",
+            hint=f"Answer with: plangate approve {shown.question_id}{said_again()}",
         )
-    _finish(shown, journal, as_json=how["as_json"])
+    _finish(shown, as_json=how["as_json"])
 
 
-def _finish(shown: Shown, journal: str, *, as_json: bool) -> None:
+def _finish(shown: Shown, *, as_json: bool) -> None:
     if as_json:
         echo_json(shown.report)
     else:
-        _print(shown, said_again(journal))
+        _print(shown)
     if shown.unlike:
         say(f"not as the scenario says: {shown.unlike}")
     click.get_current_context().exit(shown.exit_code)
 
 
-def _print(shown: Shown, journal: str) -> None:
-    from plangate.cli.render_diff import diff_lines
+def _print(shown: Shown) -> None:
     from plangate.cli.render_run import result_lines
 
-    console = data_console()
-    for change in shown.report["plan_diffs"]:
-        console.print(*diff_lines(change["diff"]), sep="\n")
-    for each in result_lines(shown.report):
-        console.print(each)
-    console.print(line(("look closer:", "bold"), f"plangate run show {shown.run_id}{journal}"))
-    console.print(line("            ", f"plangate run events {shown.run_id}{journal}"))
+    put(data_console(), result_lines(shown.report))
+    say(f"look closer: plangate run show {shown.run_id}{said_again()}")
+    say(f"             plangate run events {shown.run_id}{said_again()}")
 
 
 def _scenario(scenarios: dict[str, Scenario], name: str | None) -> Scenario:
@@ -88,6 +85,4 @@ def _list(scenarios: dict[str, Scenario], *, as_json: bool) -> None:
         ]
         echo_json(rows)
         return
-    console = data_console()
-    for each in scenarios.values():
-        console.print(line((each.name, "bold"), each.summary))
+    put(data_console(), (line((each.name, "bold"), each.summary) for each in scenarios.values()))

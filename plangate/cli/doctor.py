@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from plangate.cli.options import journal_option, json_option
-from plangate.cli.terminal import data_console, echo_json
+from plangate.cli.terminal import data_console, echo_json, line, put
 from plangate.plan.errors import ConfigError, PlangateError
 
 if TYPE_CHECKING:
@@ -50,14 +50,11 @@ def doctor(journal: str, as_json: bool) -> None:
     """Look at this installation. Exit 2 if something is broken, 7 if it is the journal."""
     findings = list(_findings(journal))
     if as_json:
-        rows = [{"what": f.what, "state": f.state, "says": f.says} for f in findings]
-        echo_json({"healthy": all(f.state != "broken" for f in findings), "findings": rows})
+        found = [{"what": f.what, "state": f.state, "says": f.says} for f in findings]
+        echo_json({"healthy": all(f.state != "broken" for f in findings), "findings": found})
     else:
-        from plangate.cli.terminal import line
-
-        console = data_console()
-        for found in findings:
-            console.print(line((f"{found.state:<6}", _STYLE[found.state]), found.what, found.says))
+        rows = [line((f"{f.state:<6}", _STYLE[f.state]), f.what, f.says) for f in findings]
+        put(data_console(), rows)
     broken = {found.what for found in findings if found.state == "broken"}
     if broken:
         click.get_current_context().exit(7 if "journal" in broken else ConfigError.exit_code)

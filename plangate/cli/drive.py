@@ -13,7 +13,7 @@ from plangate.cli.follow import Follower
 from plangate.cli.options import said_again
 from plangate.cli.render_events import event_line
 from plangate.cli.show import show_question
-from plangate.cli.terminal import say, talk_console
+from plangate.cli.terminal import put, say, talk_console
 from plangate.nodes.decide import Refused
 from plangate.plan.errors import Denied
 from plangate.plan.value.frozen import parse
@@ -114,13 +114,13 @@ class Driver:
             self.on_entry(entry)
             shown = None if self.quiet else event_line(entry)
             if shown is not None:
-                console.print(shown)
+                put(console, [shown])
 
         return show
 
 
-def say_waiting(view: RunView, journal_url: str) -> None:
+def say_waiting(view: RunView) -> None:
     """Say how the open questions of a run can be answered."""
     for question in view.pending_questions:
         say(f"waiting for {question.audience}: {question.kind} {question.question_id}")
-        say(f"answer with: plangate approve {question.question_id}{said_again(journal_url)}")
+        say(f"answer with: plangate approve {question.question_id}{said_again()}")

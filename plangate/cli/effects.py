@@ -7,7 +7,7 @@ from typing import get_args
 import click
 
 from plangate.cli.options import journal_option, json_option
-from plangate.cli.terminal import data_console, echo_json
+from plangate.cli.terminal import data_console, echo_json, put
 from plangate.plan.errors import ConfigError
 
 
@@ -23,14 +23,14 @@ def effects() -> None:
 @json_option
 def list_effects(run_id: str | None, state: str | None, journal: str, as_json: bool) -> None:
     """List effects, oldest first."""
-    from plangate.cli.opened import opened_journal
+    from plangate.cli.opened import journal_of, opened_journal
     from plangate.cli.snapshot import effect_json
     from plangate.plan.outcome import EffectState
 
     if state is not None and state not in get_args(EffectState):
         known = ", ".join(get_args(EffectState))
         raise ConfigError(f"no effect has state {state!r}", hint=f"States: {known}.")
-    with opened_journal(journal) as opened:
+    with opened_journal(journal_of(journal, run_id or "")) as opened:
         if run_id is not None:
             opened.runs.get(run_id)
         found = opened.ledger.list(run_id=run_id, state=state)  # type: ignore[arg-type]
@@ -40,6 +40,4 @@ def list_effects(run_id: str | None, state: str | None, journal: str, as_json: b
         return
     from plangate.cli.render_run import effect_line
 
-    console = data_console()
-    for row in rows:
-        console.print(effect_line(row))
+    put(data_console(), map(effect_line, rows))

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from plangate.cli.options import DEFAULT_JOURNAL
 from plangate.plan.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -13,7 +14,10 @@ if TYPE_CHECKING:
 
     from plangate.journal.journal import Journal
     from plangate.journal.runs import Run
+    from plangate.plan.value.plan import Plan
     from plangate.runtime import Options, Runtime
+
+DEMOS = Path(".plangate/demo")
 
 
 @contextmanager
@@ -65,6 +69,7 @@ def reopened(
     """
     from plangate.runtime import Options
 
+    journal_url = journal_of(journal_url, run_id)
     with opened_journal(journal_url) as journal:
         run = journal.runs.get(run_id)
     world = world_url or _demo_world(journal_url, run_id)
@@ -72,10 +77,52 @@ def reopened(
         yield runtime
 
 
+def demo_journal(run_id: str) -> str:
+    """Return the journal of a demo run whose caller names none.
+
+    Each such run is an island. A world that is made anew has not seen the payments of earlier
+    demos, while a journal that they share has: it would rightly refuse to pay for an order again.
+    """
+    return f"sqlite:///{DEMOS / run_id / 'journal.db'}"
+
+
 def demo_world(journal_url: str, run_id: str) -> str:
-    """Return where the world of a demo run is: beside the journal, so that a resume finds it."""
-    path = (file_of(journal_url) or Path(".plangate/journal.db")).absolute()
-    return f"sqlite:///{path.parent / 'demo' / run_id / 'world.db'}"
+    """Return where the world of a demo run is: beside its journal, so that a resume finds it."""
+    place = (file_of(journal_url) or DEMOS.parent / "journal.db").absolute().parent
+    if place.name != run_id:
+        place = place / "demo" / run_id
+    return f"sqlite:///{place / 'world.db'}"
+
+
+def journal_of(journal_url: str, run_id: str) -> str:
+    """Return the journal that holds a run: the island of a demo, or the one that was named."""
+    island = demo_journal(run_id)
+    path = file_of(island)
+    is_there = path is not None and "/" not in run_id and path.exists()
+    return island if journal_url == DEFAULT_JOURNAL and is_there else journal_url
+
+
+def plan_of(journal_url: str, run_id: str, version: int | None = None) -> Plan:
+    """Return a version of a run's plan; None: the newest.
+
+    Raises:
+        ConfigError: No such run or version.
+    """
+    from plangate.journal.view import fold
+    from plangate.plan.value.frozen import parse
+    from plangate.plan.value.plan import Plan
+
+    with opened_journal(journal_of(journal_url, run_id)) as journal:
+        journal.runs.get(run_id)
+        view = fold(journal.log.read(run_id))
+        proposed = view.plans.get(version or view.version)
+        if proposed is None:
+            known = ", ".join(map(str, view.plans)) or "none"
+            raise ConfigError(
+                f"run {run_id} has no plan version {version or ''}".rstrip(),
+                hint=f"Versions: {known}.",
+            )
+        return parse(Plan, journal.artifacts.get(proposed.plan))
 
 
 def file_of(url: str) -> Path | None:

@@ -99,8 +99,9 @@ def _refuse(name: str) -> Any:
     raise ValueError(name)  # NaN and Infinity are no JSON: then it is text
 
 
-def said_again(journal_url: str) -> str:
+def said_again() -> str:
     """Return the words that a hint needs so that the next command finds the same journal."""
+    journal_url = str(click.get_current_context().params["journal"])
     if journal_url in (DEFAULT_JOURNAL, os.environ.get("PLANGATE_JOURNAL")):
         return ""
     return f" --journal {shlex.quote(journal_url)}"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from plangate.cli.options import agent_option, inputs_option, json_option
-from plangate.cli.terminal import data_console, echo_json, say
+from plangate.cli.options import agent_option, inputs_option, journal_option, json_option
+from plangate.cli.terminal import data_console, echo_json, put, say
 from plangate.plan.errors import BoundaryGrew, ConfigError, PlanRejected
 
 if TYPE_CHECKING:
@@ -76,21 +76,31 @@ def check(file: str, agent_name: str, as_json: bool) -> None:
     else:
         from plangate.cli.render_issues import report_lines
 
-        data_console().print(*report_lines(report), sep="\n")
+        put(data_console(), report_lines(report))
     if not report.valid:
         click.get_current_context().exit(PlanRejected.exit_code)
 
 
 @plan.command()
-@click.argument("file")
+@click.argument("file", required=False)
+@click.option("--run", "run_id", metavar="RUN", help="Show the plan of a run, not a file.")
+@click.option("--version", type=click.IntRange(1), help="Of a run's plan; default: the newest.")
 @agent_option(required=False)
+@journal_option
 @json_option
-def show(file: str, agent_name: str | None, as_json: bool) -> None:
-    """Show a plan file; with --agent also its effects, cost and tier."""
-    from plangate.cli.planfile import need_plan
+def show(file: str | None, agent_name: str | None, as_json: bool, **where: Any) -> None:
+    """Show a plan; with --agent also its effects, cost and tier."""
+    if (file is None) == (where["run_id"] is None):
+        raise click.UsageError("give a plan file, or --run")
+    if file is not None:
+        from plangate.cli.planfile import need_plan
 
+        found = need_plan(file)
+    else:
+        from plangate.cli.opened import plan_of
+
+        found = plan_of(where["journal"], where["run_id"], where["version"])
     contracts = _contracts(agent_name) if agent_name else None
-    found = need_plan(file)
     _print(found, contracts, as_json=as_json)
 
 
@@ -112,7 +122,7 @@ def diff(old: str, new: str, agent_name: str, as_json: bool) -> None:
     else:
         from plangate.cli.render_diff import diff_lines
 
-        data_console().print(*diff_lines(changes), sep="\n")
+        put(data_console(), diff_lines(changes))
     if changes["boundary"]:
         click.get_current_context().exit(BoundaryGrew.exit_code)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plangate.cli.ask import reply
-from plangate.cli.opened import opened_journal
+from plangate.cli.opened import journal_of, opened_journal
 from plangate.journal.view import fold
 from plangate.plan.errors import ConfigError, Denied
 
@@ -28,9 +28,10 @@ def run_of(journal_url: str, name: str | None) -> str:
     Raises:
         ConfigError: There is no such run, or none or several wait.
     """
-    with opened_journal(journal_url) as journal:
-        if name is not None:
-            return journal.runs.get(name.rpartition("-q")[0] if "-q" in name else name).run_id
+    run_id = "" if name is None else run_named(name)
+    with opened_journal(journal_of(journal_url, run_id)) as journal:
+        if run_id:
+            return journal.runs.get(run_id).run_id
         waiting = journal.runs.list("waiting", limit=20)
         pending = [
             (run.run_id, each.question_id)
@@ -44,6 +45,11 @@ def run_of(journal_url: str, name: str | None) -> str:
     return pending[0][0]
 
 
+def run_named(name: str) -> str:
+    """Return the run in the name of a run or of a question."""
+    return name.rpartition("-q")[0] if "-q" in name else name
+
+
 def open_question(runtime: Runtime, name: str) -> QuestionAsked:
     """Return a question that nobody has answered.
 
@@ -51,7 +57,7 @@ def open_question(runtime: Runtime, name: str) -> QuestionAsked:
         ConfigError: No such question, or the run has several.
         Denied: Somebody was first.
     """
-    run_id = name.rpartition("-q")[0] if "-q" in name else name
+    run_id = run_named(name)
     view = runtime.view(run_id)
     if "-q" not in name and not view.pending_questions and view.decisions:
         name = list(view.decisions)[-1]

@@ -37,7 +37,9 @@ def report_lines(report: Report) -> Iterator[Text]:
         layers = ", ".join(map(str, report.not_evaluated))
         yield line(("not evaluated", "yellow"), f"layers {layers}: their input is broken")
     if report.valid:
-        yield line(("valid", "bold green"), f"{len(report.warnings)} warnings", report.content_hash[:12])
+        yield line(
+            ("valid", "bold green"), f"{len(report.warnings)} warnings", report.content_hash[:12]
+        )
     else:
         yield line(("not valid", "bold red"), f"{len(report.errors)} errors")
 

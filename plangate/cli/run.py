@@ -11,13 +11,13 @@ from plangate.cli.options import (
     agent_option,
     inputs_option,
     journal_option,
-    said_again,
     json_option,
+    said_again,
     who,
     world_option,
     yes_option,
 )
-from plangate.cli.terminal import data_console, echo_json, echo_json_line, say, visible
+from plangate.cli.terminal import data_console, echo_json, echo_json_line, line, put, say, text
 from plangate.plan.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -87,11 +87,11 @@ def resume(run_id: str, agent_name: str | None, journal: str, **how: Any) -> Non
 @json_option
 def show(run_id: str, journal: str, as_json: bool) -> None:
     """Show where a run stands, at any time."""
-    from plangate.cli.opened import opened_journal
+    from plangate.cli.opened import journal_of, opened_journal
     from plangate.cli.snapshot import snapshot
     from plangate.journal.view import fold
 
-    with opened_journal(journal) as opened:
+    with opened_journal(journal_of(journal, run_id)) as opened:
         row = opened.runs.get(run_id)
         shown = snapshot(opened, row, fold(opened.log.read(run_id)))
     _print(shown, as_json=as_json)
@@ -127,10 +127,10 @@ def list_runs(status: str | None, limit: int, journal: str, as_json: bool) -> No
 def events(run_id: str, after: int, only: tuple[str, ...], journal: str, **how: bool) -> None:
     """Print the log of a run, one line an event; with --json the events themselves."""
     from plangate.cli.follow import Follower
-    from plangate.cli.opened import opened_journal
+    from plangate.cli.opened import journal_of, opened_journal
 
     _known(only)
-    with opened_journal(journal) as opened:
+    with opened_journal(journal_of(journal, run_id)) as opened:
         opened.runs.get(run_id)
         is_over: list[bool] = []
         follower = Follower(opened, run_id, _printer(only, is_over, as_json=how["as_json"]), after)
@@ -160,8 +160,8 @@ def _go(
     journal = runtime.journal
     _print(snapshot(journal, journal.runs.get(run_id), view), as_json=as_json)
     if not view.ended:
-        say_waiting(view, journal.url)
-    say(f"see plangate run show {run_id}{said_again(journal.url)}")
+        say_waiting(view)
+    say(f"see plangate run show {run_id}{said_again()}")
     click.get_current_context().exit(exit_code(view))
 
 
@@ -171,9 +171,7 @@ def _print(shown: Mapping[str, Any], *, as_json: bool) -> None:
         return
     from plangate.cli.render_run import run_lines
 
-    console = data_console()
-    for each in run_lines(shown):
-        console.print(each)
+    put(data_console(), run_lines(shown))
 
 
 def _known(only: tuple[str, ...]) -> None:
@@ -201,7 +199,7 @@ def _printer(only: tuple[str, ...], is_over: list[bool], *, as_json: bool) -> An
         if as_json:
             echo_json_line(entry.model_dump(mode="json"))
         else:
-            says = event_line(entry) or visible(f"{entry.at:%H:%M:%S} {entry.event.type}")
-            console.print(f"{entry.seq:>5}", says)
+            says = event_line(entry) or line((f"{entry.at:%H:%M:%S} {entry.event.type}", "dim"))
+            put(console, [text(f"{entry.seq:>5} ") + says])
 
     return show

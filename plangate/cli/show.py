@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from plangate.cli.render_diff import diff_lines
 from plangate.cli.render_plan import Sheet, plan_tree, value
-from plangate.cli.terminal import line
+from plangate.cli.terminal import line, put
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,10 +29,10 @@ def show_question(
         console.print(plan_tree(sheet_of(runtime, view, plan)))
         changes = view.plans[question.plan_version].diff
         if changes is not None:
-            console.print(*diff_lines(_object(runtime.journal, changes)), sep="\n")
+            put(console, diff_lines(_object(runtime.journal, changes)))
         return
-    console.print(line((f"{question.audience} is asked", "bold yellow"), question.step or ""))
-    console.print(*_question_lines(_object(runtime.journal, question.payload)), sep="\n")
+    put(console, [line((f"{question.audience} is asked", "bold yellow"), question.step or "")])
+    put(console, _question_lines(_object(runtime.journal, question.payload)))
 
 
 def sheet_of(runtime: Runtime, view: RunView, plan: Plan) -> Sheet:

@@ -7,18 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 from plangate.agent import open_world
 from plangate.cli.ask import Asker
-from plangate.cli.drive import Driver, say_waiting
+from plangate.cli.drive import Driver
 from plangate.cli.exits import OK, exit_code
-from plangate.cli.opened import demo_world
+from plangate.cli.opened import demo_journal, demo_world
+from plangate.cli.options import DEFAULT_JOURNAL
+from plangate.cli.render_diff import diff_lines
 from plangate.cli.render_plan import plan_tree
 from plangate.cli.show import sheet_of
-from plangate.cli.terminal import data_console, talk_console
-from plangate.journal.events import PlanValidated
+from plangate.cli.snapshot import snapshot
+from plangate.cli.terminal import data_console, put, talk_console
+from plangate.journal.events import PlanProposed, PlanValidated
 from plangate.plan.value.frozen import parse
 from plangate.plan.value.plan import Plan
 from plangate.runtime import Options, Runtime, new_run_id
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import Console
+
     from plangate.agent import Agent, Scenario
     from plangate.journal.events import Entry
     from plangate.journal.view import RunView
@@ -30,8 +37,8 @@ class Shown:
 
     run_id: str
     report: dict[str, Any]
-    """The run's report with `kept`, `payments`, `scenario`, `journal`, `world`; empty while it
-    waits."""
+    """The run's report with `kept`, `payments`, `scenario`, `journal`, `world`; while it
+    waits, a snapshot."""
 
     question_id: str = ""
     unlike: str = ""
@@ -50,13 +57,15 @@ def show_scenario(
 ) -> Shown:
     """Run a scenario until its end or an open question."""
     run_id = new_run_id()
+    if journal_url == DEFAULT_JOURNAL:
+        journal_url = demo_journal(run_id)
     world_url = demo_world(journal_url, run_id)
     _prepare(agent, scenario, world_url)
     runtime = Runtime(agent, journal_url, Options(world_url=world_url))
     try:
         view = _run(runtime, scenario, run_id, Asker(by=by, yes=yes), quiet=quiet)
         if view.ended is None:
-            return _open(view, run_id, journal_url)
+            return _open(runtime, view, scenario)
         report = _report(runtime, view, scenario)
     finally:
         runtime.close()
@@ -87,25 +96,36 @@ def _run(
     shown: set[str] = set()
 
     def see(entry: Entry) -> None:
-        event = entry.event
-        # A demo shows the plan also where nobody is asked.
-        if not quiet and isinstance(event, PlanValidated) and event.version == 1:
-            shown.add(event.content_hash)
-            view = runtime.view(run_id)
-            plan = parse(Plan, runtime.journal.artifacts.get(view.plans[1].plan))
-            console.print(plan_tree(sheet_of(runtime, view, plan)))
+        if not quiet:
+            shown.update(_show(entry, runtime, run_id, console))
 
     given = {"goal": scenario.goal, "inputs": dict(scenario.inputs)}
-    driver = Driver(runtime=runtime, asker=asker, quiet=quiet, console=console, on_entry=see, shown=shown)
+    driver = Driver(
+        runtime=runtime, asker=asker, quiet=quiet, console=console, on_entry=see, shown=shown
+    )
     return driver.drive(run_id, runtime.start(given, run_id=run_id))
 
 
-def _open(view: RunView, run_id: str, journal_url: str) -> Shown:
-    say_waiting(view, journal_url)
+def _show(entry: Entry, runtime: Runtime, run_id: str, console: Console) -> Iterator[str]:
+    """Show the first plan, also where nobody is asked, and each change; yield what was shown."""
+    event = entry.event
+    if isinstance(event, PlanProposed) and event.diff is not None:
+        changes = runtime.journal.artifacts.get(event.diff)
+        put(console, diff_lines(changes if isinstance(changes, dict) else {}))
+    if isinstance(event, PlanValidated) and event.version == 1:
+        view = runtime.view(run_id)
+        plan = parse(Plan, runtime.journal.artifacts.get(view.plans[1].plan))
+        console.print(plan_tree(sheet_of(runtime, view, plan)))
+        yield event.content_hash
+
+
+def _open(runtime: Runtime, view: RunView, scenario: Scenario) -> Shown:
+    run = runtime.journal.runs.get(view.run_id)
+    seen = snapshot(runtime.journal, run, view)
     pending = view.pending_questions
     return Shown(
-        run_id=run_id,
-        report={},
+        run_id=run.run_id,
+        report={**seen, "scenario": scenario.name, "journal": runtime.journal.url},
         question_id=pending[0].question_id if pending else "",
         exit_code=exit_code(view),
     )

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from collections.abc import Iterable
+
+    from rich.console import Console, RenderableType
     from rich.text import Text
 
 
@@ -60,6 +62,14 @@ def talk_console() -> Console:
     from rich.console import Console
 
     return Console(file=sys.stderr, highlight=False, emoji=False, markup=False)
+
+
+def put(console: Console, rows: Iterable[RenderableType]) -> None:
+    """Print rows; lines of text are wrapped for a person, and left whole for a program."""
+    from rich.text import Text
+
+    for row in rows:
+        console.print(row, soft_wrap=isinstance(row, Text) and not console.is_terminal)
 
 
 def echo_json(value: object) -> None:

@@ -95,6 +95,16 @@ def test_a_former_owner_is_refused_and_changes_nothing(journal, lease, clock):
     assert journal.runs.get("r").status == "planning"
 
 
+def test_an_older_hold_of_the_same_owner_is_refused(journal, lease, clock):
+    clock.jump(31)
+    later = journal.runs.acquire("r", lease.owner, 30)
+
+    with pytest.raises(LeaseLost, match="epoch 2"):
+        journal.log.append(lease, 0, [FIRED])
+
+    assert journal.log.append(later, 0, [FIRED]) == 1
+
+
 def test_an_owner_that_let_go_is_refused(journal, lease):
     journal.runs.release(lease)
 

@@ -102,3 +102,11 @@ def test_the_drawing_has_exactly_the_edges_of_the_table():
 
 def test_every_node_can_end_the_run():
     assert all("settle" in targets or targets == (END,) for targets in NEXT.values())
+
+
+def test_servers_can_read_what_goes_in_and_out():
+    graph = wire(Walk().nodes())
+
+    assert set(graph.get_input_jsonschema()["properties"]) >= {"goal", "inputs", "goal_id"}
+    assert set(graph.get_output_jsonschema()["properties"]) >= {"run_id", "verdict", "report"}
+    assert "go" not in graph.get_output_jsonschema()["properties"]

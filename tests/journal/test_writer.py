@@ -54,7 +54,7 @@ def test_events_in_a_tight_loop_share_transactions_and_keep_their_order(journal,
 
 
 def test_events_within_the_window_share_one_transaction(journal, lease, commits):
-    writer = Writer(journal, lease, 0, ttl_s=30, window_s=0.5)
+    writer = Writer(journal, lease, 0, ttl_s=30, window_s=5)
     for number in range(5):
         writer.emit(fired(number))
         time.sleep(0.005)

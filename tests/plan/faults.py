@@ -34,7 +34,12 @@ def estimate(usd: str | None = "1", seconds: float = 1, calls: int = 4) -> PlanE
     price = None if usd is None else Decimal(usd)
     span = Range(p50=seconds, p95=seconds)
     return PlanEstimate(
-        steps=(), seconds=span, tokens=Range(p50=9, p95=9), usd_p50=price, usd_p95=price, calls=calls
+        steps=(),
+        seconds=span,
+        tokens=Range(p50=9, p95=9),
+        usd_p50=price,
+        usd_p95=price,
+        calls=calls,
     )
 
 
@@ -67,9 +72,7 @@ SCHEMA = (
     Fault("no_steps", lambda d: d.update(steps=[]), at="steps"),
     Fault(
         "too_many_steps",
-        lambda d: d.update(
-            steps=[{"id": f"T{n}", "objective": "x"} for n in range(MAX_STEPS + 1)]
-        ),
+        lambda d: d.update(steps=[{"id": f"T{n}", "objective": "x"} for n in range(MAX_STEPS + 1)]),
         at="steps",
     ),
     Fault("bad_value", lambda d: d["inputs"].update(cents=2**60)),
@@ -87,7 +90,9 @@ GRAPH = (
     Fault("cycle", lambda d: step(d, 0, after=["S4"]), "S1", "after"),
     Fault("cycle", lambda d: step(d, 3, after=["S4"]), "S4", "after", says="S4 waits for S4"),
     Fault("unreachable_step", lambda d: step(d, 0, after=["S8"]), "S4"),
-    Fault("impossible_join", lambda d: step(d, 3, join={"mode": "at_least", "n": 5}), "S4", "join.n"),
+    Fault(
+        "impossible_join", lambda d: step(d, 3, join={"mode": "at_least", "n": 5}), "S4", "join.n"
+    ),
     Fault(
         "fallback_to_itself",
         lambda d: step(d, 3, routes=route("permanent", "fallback", step="S4")),
@@ -95,7 +100,10 @@ GRAPH = (
         "routes[0]",
     ),
     Fault(
-        "route_without_step", lambda d: step(d, 3, routes=route("permanent", "fallback")), "S4", "routes[0]"
+        "route_without_step",
+        lambda d: step(d, 3, routes=route("permanent", "fallback")),
+        "S4",
+        "routes[0]",
     ),
     Fault("not_ancestor", lambda d: step(d, 0, when="steps.S4.output.ok"), "S1", "when"),
     Fault(
@@ -107,7 +115,13 @@ GRAPH = (
 )
 TOOLS = (
     Fault("unknown_tool", lambda d: step(d, 0, tool="query_ordr"), "S1", "tool"),
-    Fault("forbidden_tool", lambda d: step(d, 0, tool="secret"), "S1", "tool", says="needs scope vault"),
+    Fault(
+        "forbidden_tool",
+        lambda d: step(d, 0, tool="secret"),
+        "S1",
+        "tool",
+        says="needs scope vault",
+    ),
     Fault("version_drift", lambda d: step(d, 0, tool_version="1"), "S1", "tool_version"),
     Fault("missing_argument", lambda d: d["steps"][0]["args"].pop("id"), "S1", "args.id"),
     Fault("surplus_argument", lambda d: args(d, 0, idd="x"), "S1", "args.idd"),
@@ -132,57 +146,196 @@ TOOLS = (
     Fault("unsourced_argument", lambda d: args(d, 3, id="ORD-2"), "S4", "args.id", "warning"),
     Fault("unchecked_shape", lambda d: added(d, tool="loose"), "S9", "tool"),
     Fault("unchecked_shape", lambda d: args(d, 3, id="${S1.extra}"), "S4", "args.id", "warning"),
-    Fault("bad_input", lambda d: d.update(input_schema={"type": "object", "properties": {"cents": {"type": "string"}, "order": {"type": "string"}}}), at="inputs.cents"),
-    Fault("bad_rule", lambda d: step(d, 2, preconditions=["steps.S1.output.cents > '1'"]), "S3", "preconditions[0]"),
-    Fault("bad_rule", lambda d: d["abort_conditions"][0].update(rule="run.failure > 3"), at="abort_conditions[0].rule"),
+    Fault(
+        "bad_input",
+        lambda d: d.update(
+            input_schema={
+                "type": "object",
+                "properties": {"cents": {"type": "string"}, "order": {"type": "string"}},
+            }
+        ),
+        at="inputs.cents",
+    ),
+    Fault(
+        "bad_rule",
+        lambda d: step(d, 2, preconditions=["steps.S1.output.cents > '1'"]),
+        "S3",
+        "preconditions[0]",
+    ),
+    Fault(
+        "bad_rule",
+        lambda d: d["abort_conditions"][0].update(rule="run.failure > 3"),
+        at="abort_conditions[0].rule",
+    ),
     Fault("bad_rule", lambda d: step(d, 2, when="result.operation == ''"), "S3", "when"),
-    Fault("unchecked_rule", lambda d: step(d, 2, when="steps.S1.output.extra == 1"), "S3", "when", "warning"),
+    Fault(
+        "unchecked_rule",
+        lambda d: step(d, 2, when="steps.S1.output.extra == 1"),
+        "S3",
+        "when",
+        "warning",
+    ),
     Fault("not_supported", lambda d: added(d, kind="milestone"), "S9", "kind"),
     Fault("not_supported", lambda d: step(d, 3, for_each="${S1.lines}"), "S4", "for_each"),
     Fault("not_supported", lambda d: step(d, 3, join={"mode": "any"}), "S4", "join.mode"),
     Fault("not_supported", lambda d: args(d, 0, id="${memory.order}"), "S1", "args.id"),
-    Fault("bad_attempts", lambda d: step(d, 0, declared={"max_attempts": 4}), "S1", "declared.max_attempts"),
-    Fault("bad_timeout", lambda d: step(d, 0, declared={"timeout_s": 0.0}), "S1", "declared.timeout_s"),
-    Fault("claim_differs", lambda d: step(d, 0, declared={"max_attempts": 2}), "S1", "declared.max_attempts", "warning"),
-    Fault("unknown_error_code", lambda d: step(d, 0, routes=route("order_gon", "abort")), "S1", "routes[0].on", "warning"),
-)  # fmt: skip
+    Fault(
+        "bad_attempts",
+        lambda d: step(d, 0, declared={"max_attempts": 4}),
+        "S1",
+        "declared.max_attempts",
+    ),
+    Fault(
+        "bad_timeout", lambda d: step(d, 0, declared={"timeout_s": 0.0}), "S1", "declared.timeout_s"
+    ),
+    Fault(
+        "claim_differs",
+        lambda d: step(d, 0, declared={"max_attempts": 2}),
+        "S1",
+        "declared.max_attempts",
+        "warning",
+    ),
+    Fault(
+        "unknown_error_code",
+        lambda d: step(d, 0, routes=route("order_gon", "abort")),
+        "S1",
+        "routes[0].on",
+        "warning",
+    ),
+)
 AUDITOR = {"rights": Rights(principal="bob", roles=("auditor",))}
 RISK = (
     Fault("policy_denied", lambda d: added(d, tool="count"), "S9", "tool", facts=AUDITOR),
     Fault("missing_ancestor", lambda d: step(d, 1, question={**ASKED}), "S3", "after"),
     Fault("wrong_order", lambda d: step(d, 2, after=[], when=None), "S3", "after"),
-    Fault("skippable_guard", lambda d: step(d, 1, when="steps.S1.output.cents > 1", after=["S1"]), "S3", "after"),
-    Fault("skippable_guard", lambda d: step(d, 0, routes=route("order_gone", "skip")), "S3", "after"),
+    Fault(
+        "skippable_guard",
+        lambda d: step(d, 1, when="steps.S1.output.cents > 1", after=["S1"]),
+        "S3",
+        "after",
+    ),
+    Fault(
+        "skippable_guard", lambda d: step(d, 0, routes=route("order_gone", "skip")), "S3", "after"
+    ),
     Fault("missing_follow_up", lambda d: step(d, 3, after=[]), "S3"),
-    Fault("effect_understated", lambda d: step(d, 2, declared={"side_effect": "read"}), "S3", "declared.side_effect"),
-    Fault("effect_understated", lambda d: step(d, 2, declared={"reversible": True}), "S3", "declared.reversible"),
-    Fault("missing_scope", lambda d: added(d, tool="read_person", args={"id": "ORD-1"}), "S9", "tool", facts=AUDITOR),
-    Fault("unproved_effect", lambda d: d["steps"][2]["success"][0].update(level="L1", tool=None, rule="result.operation != ''"), "S3", "success"),
-    Fault("acting_check", lambda d: criterion(d, level="L2", tool="drop", args={"id": "${S1.id}"}), None, "success_criteria[0].tool"),
-    Fault("parallel_claim", lambda d: d["steps"].append({**d["steps"][2], "id": "S9", "success": []}), "S9", "after"),
-    Fault("untrusted_flow", lambda d: (added(d, tool="read_mail", args={"id": "ORD-1"}), args(d, 2, account="${S9.body}")), "S3", "args.account", says="S9 (read_mail) → ${S9.body} → S3 args.account"),
-    Fault("confidential_flow", lambda d: (added(d, tool="read_person", args={"id": "ORD-1"}), args(d, 2, id="${S9.name}")), "S3", "args.id"),
+    Fault(
+        "effect_understated",
+        lambda d: step(d, 2, declared={"side_effect": "read"}),
+        "S3",
+        "declared.side_effect",
+    ),
+    Fault(
+        "effect_understated",
+        lambda d: step(d, 2, declared={"reversible": True}),
+        "S3",
+        "declared.reversible",
+    ),
+    Fault(
+        "missing_scope",
+        lambda d: added(d, tool="read_person", args={"id": "ORD-1"}),
+        "S9",
+        "tool",
+        facts=AUDITOR,
+    ),
+    Fault(
+        "unproved_effect",
+        lambda d: d["steps"][2]["success"][0].update(
+            level="L1", tool=None, rule="result.operation != ''"
+        ),
+        "S3",
+        "success",
+    ),
+    Fault(
+        "acting_check",
+        lambda d: criterion(d, level="L2", tool="drop", args={"id": "${S1.id}"}),
+        None,
+        "success_criteria[0].tool",
+    ),
+    Fault(
+        "parallel_claim",
+        lambda d: d["steps"].append({**d["steps"][2], "id": "S9", "success": []}),
+        "S9",
+        "after",
+    ),
+    Fault(
+        "untrusted_flow",
+        lambda d: (
+            added(d, tool="read_mail", args={"id": "ORD-1"}),
+            args(d, 2, account="${S9.body}"),
+        ),
+        "S3",
+        "args.account",
+        says="S9 (read_mail) → ${S9.body} → S3 args.account",
+    ),
+    Fault(
+        "confidential_flow",
+        lambda d: (added(d, tool="read_person", args={"id": "ORD-1"}), args(d, 2, id="${S9.name}")),
+        "S3",
+        "args.id",
+    ),
     Fault("over_usd", budget(max_usd="0.5"), at="budget.max_usd", facts={"estimate": estimate()}),
-    Fault("over_usd", lambda d: None, at="budget.max_usd", facts={"estimate": estimate(), "policy": Policy.from_toml(POLICY + '[budget]\nmax_usd = "0.5"')}),
+    Fault(
+        "over_usd",
+        lambda d: None,
+        at="budget.max_usd",
+        facts={
+            "estimate": estimate(),
+            "policy": Policy.from_toml(POLICY + '[budget]\nmax_usd = "0.5"'),
+        },
+    ),
     Fault("unknown_price", budget(max_usd="5"), facts={"estimate": estimate(None)}),
-    Fault("over_seconds", budget(max_seconds=5.0), at="budget.max_seconds", facts={"estimate": estimate(seconds=9)}),
+    Fault(
+        "over_seconds",
+        budget(max_seconds=5.0),
+        at="budget.max_seconds",
+        facts={"estimate": estimate(seconds=9)},
+    ),
     Fault("over_deadline", budget(deadline="2026-11-29T00:00:00Z"), at="budget.deadline"),
     Fault("over_calls", budget(max_tool_calls=3), at="budget.max_tool_calls"),
-    Fault("over_calls", budget(max_model_calls=3), at="budget.max_model_calls", facts={"estimate": estimate(calls=9)}),
-    Fault("over_tokens", budget(max_tokens=8), at="budget.max_tokens", facts={"estimate": estimate()}),
-)  # fmt: skip
+    Fault(
+        "over_calls",
+        budget(max_model_calls=3),
+        at="budget.max_model_calls",
+        facts={"estimate": estimate(calls=9)},
+    ),
+    Fault(
+        "over_tokens", budget(max_tokens=8), at="budget.max_tokens", facts={"estimate": estimate()}
+    ),
+)
 COMPLETION = (
     Fault("no_check", lambda d: step(d, 0, success=[]), "S1", "success", "warning"),
     Fault("no_check", lambda d: step(d, 2, success=[]), "S3", "success"),
-    Fault("uncheckable", lambda d: d["steps"][0]["success"][0].update(rule=None), "S1", "success[0]"),
+    Fault(
+        "uncheckable", lambda d: d["steps"][0]["success"][0].update(rule=None), "S1", "success[0]"
+    ),
     Fault("uncheckable", lambda d: criterion(d, level="L2"), None, "success_criteria[0]"),
-    Fault("vague_check", lambda d: criterion(d, level="L3", rule=None, claim="it is good enough"), None, "success_criteria[0].claim"),
+    Fault(
+        "vague_check",
+        lambda d: criterion(d, level="L3", rule=None, claim="it is good enough"),
+        None,
+        "success_criteria[0].claim",
+    ),
     Fault("no_criteria", lambda d: d.update(success_criteria=[]), None, "success_criteria"),
     Fault("weak_criterion", budget(min_level="L2"), None, "success_criteria[0].level"),
-    Fault("no_evidence", lambda d: criterion(d, rule="inputs.cents > 0"), None, "success_criteria[0].rule"),
+    Fault(
+        "no_evidence",
+        lambda d: criterion(d, rule="inputs.cents > 0"),
+        None,
+        "success_criteria[0].rule",
+    ),
     Fault("no_abort", lambda d: d.update(abort_conditions=[]), None, "abort_conditions", "warning"),
-    Fault("unrouted_failure", lambda d: added(d, tool="drop", args={"id": "ORD-1"}), "S9", "routes"),
-    Fault("unrouted_failure", lambda d: added(d, tool="tag", args={"id": "ORD-1", "tag": "FIX-1"}), "S9", "routes", "warning"),
-    Fault("dead_step", lambda d: added(d, tool="search", args={"text": "ORD-1"}), "S9", "", "warning"),
-)  # fmt: skip
+    Fault(
+        "unrouted_failure", lambda d: added(d, tool="drop", args={"id": "ORD-1"}), "S9", "routes"
+    ),
+    Fault(
+        "unrouted_failure",
+        lambda d: added(d, tool="tag", args={"id": "ORD-1", "tag": "FIX-1"}),
+        "S9",
+        "routes",
+        "warning",
+    ),
+    Fault(
+        "dead_step", lambda d: added(d, tool="search", args={"text": "ORD-1"}), "S9", "", "warning"
+    ),
+)
 FAULTS = (*SCHEMA, *GRAPH, *TOOLS, *RISK, *COMPLETION)

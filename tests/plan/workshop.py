@@ -117,7 +117,12 @@ SOUND: dict[str, Any] = {
             "tool": "query_order",
             "args": {"id": "${inputs.order}"},
             "success": [
-                {"id": "c1", "level": "L1", "claim": "it is paid", "rule": "result.status == 'paid'"}
+                {
+                    "id": "c1",
+                    "level": "L1",
+                    "claim": "it is paid",
+                    "rule": "result.status == 'paid'",
+                }
             ],
         },
         {
