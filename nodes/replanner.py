@@ -51,7 +51,7 @@ def _patched(session: Session, kit: Kit, plan: Plan, fired: TriggerFired) -> Pat
         name for name, each in session.view.steps.items() if each.status in ("done", "skipped")
     )
     author = Author(kind="replanner", name=f"rule:{rule.code}")
-    return apply(plan, rule.patch_for(plan, step), author, done=done)
+    return apply(plan, rule.patch_for(plan, step), author, done=done, catalog=kit.catalog(session))
 
 
 def _give_up(session: Session, fired: TriggerFired, why: str) -> dict[str, Any]:

@@ -169,7 +169,7 @@ def _kind(schema: Mapping[str, Json]) -> tuple[Kind, bool, str]:
     real = [name for name in names if name != "null"]
     if said is None:
         return _kind_of_values(schema)
-    if any(name not in _KINDS for name in names) or not names:
+    if not names or not all(isinstance(name, str) and name in _KINDS for name in names):
         return "any", False, f"type {said!r} is not a JSON type"
     if len(real) > 1:
         return "any", False, f"several types ({', '.join(map(str, real))}) are not checked"

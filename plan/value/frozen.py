@@ -13,7 +13,14 @@ from types import MappingProxyType
 from typing import Annotated, TypeAlias, TypeVar
 
 import rfc8785
-from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue, PlainSerializer
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    JsonValue,
+    PlainSerializer,
+)
 from pydantic_core import from_json, to_json
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
@@ -94,11 +101,15 @@ def load_json(text: str | bytes) -> JsonValue:
     return plain
 
 
-Args: TypeAlias = Annotated[Mapping[str, JsonValue], AfterValidator(freeze), PlainSerializer(thaw)]
-"""Keyword arguments of a call, or any JSON object, read-only."""
+Args: TypeAlias = Annotated[
+    Mapping[str, JsonValue], BeforeValidator(thaw), AfterValidator(freeze), PlainSerializer(thaw)
+]
+"""Keyword arguments of a call, or any JSON object, read-only. Takes what is frozen already."""
 
 T = TypeVar("T")
 FrozenMap: TypeAlias = Annotated[
-    Mapping[str, T], AfterValidator(lambda given: MappingProxyType(dict(given))), PlainSerializer(dict)
+    Mapping[str, T],
+    AfterValidator(lambda given: MappingProxyType(dict(given))),
+    PlainSerializer(dict),
 ]
 """A read-only mapping of values that are themselves frozen."""

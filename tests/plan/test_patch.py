@@ -87,6 +87,22 @@ def test_a_replacement_makes_the_next_version_and_keeps_what_is_done():
     assert found.diff.boundary == ()
 
 
+def test_what_the_patch_does_not_name_goes_over_unchanged():
+    said = PLAN.model_dump(mode="json") | {
+        "inputs": {"order": {"lines": [1, 2]}},
+        "input_schema": {"type": "object", "required": ["order"]},
+        "budget": {"max_usd": "0.50"},
+        "notes": [{"decision_code": "d"}],
+    }
+    plan = parse(Plan, said)
+
+    new = applied(replace(), plan=plan).plan
+
+    for field in ("inputs", "input_schema", "budget", "notes", "goal", "goal_id", "task_type"):
+        assert getattr(new, field) == getattr(plan, field)
+    assert parse(Plan, new.model_dump_json()).content_hash == new.content_hash
+
+
 def test_order_on_the_old_step_becomes_order_on_the_last_new_ones():
     fork = [step("S2a", "look"), step("S2b", "look"), step("S2c", "look", after=["S2b"])]
 
