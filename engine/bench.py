@@ -91,6 +91,7 @@ class Bench:
         *,
         step: str | None,
         tool: str | None = None,
+        before: bool = False,
         seen: Mapping[str, Json] = MappingProxyType({}),
     ) -> bool | None:
         """Evaluate a rule of the plan.
@@ -99,12 +100,15 @@ class Bench:
             rule: The CEL text, as validated.
             step: The step whose rule it is; None for the plan's own.
             tool: Name of the tool whose output is `observed` in the rule.
+            before: True for a rule that is asked before its step runs.
             seen: `result` and `observed`, where the rule may see them.
 
         Returns:
             None where it cannot be evaluated: unknown, neither true nor false.
         """
-        compiled = compile_rule(rule, rule_scope(self.plan, self.catalog, step=step, observed=tool))
+        compiled = compile_rule(
+            rule, rule_scope(self.plan, self.catalog, step=step, observed=tool, before=before)
+        )
         if not isinstance(compiled, Compiled):
             return None
         return compiled.evaluate({**self._known(compiled), **seen})

@@ -72,7 +72,7 @@ def known_args(bench: Bench, step: Step) -> Mapping[str, Json]:
 def _when(bench: Bench, step: Step) -> Held | None:
     if step.when is None:
         return None
-    said = bench.ask(step.when, step=step.id)
+    said = bench.ask(step.when, step=step.id, before=True)
     if said is None:
         says = f"{step.when!r} cannot be evaluated"
         return Held("unknown", "unexpected_state", "when_unknown", says)
@@ -105,7 +105,7 @@ def _arguments(bench: Bench, step: Step, spec: ToolSpec) -> Mapping[str, Json] |
 
 def _preconditions(bench: Bench, step: Step) -> Held | None:
     for rule in step.preconditions:
-        said = bench.ask(rule, step=step.id)
+        said = bench.ask(rule, step=step.id, before=True)
         if said is None:
             says = f"{rule!r} cannot be evaluated"
             return Held("unknown", "unexpected_state", "precondition_unknown", says)

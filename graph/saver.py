@@ -21,7 +21,6 @@ from typing import Any, Final
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
-    BaseCheckpointSaver,
     ChannelVersions,
     Checkpoint,
     CheckpointMetadata,
@@ -108,7 +107,7 @@ class ThreadedSqliteSaver(SqliteSaver):
             self.conn.close()
 
 
-def open_saver(journal_url: str) -> BaseCheckpointSaver[str]:
+def open_saver(journal_url: str) -> ThreadedSqliteSaver:
     """Return the saver that belongs to a journal; its file is made if need be.
 
     Args:

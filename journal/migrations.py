@@ -26,6 +26,8 @@ _FIRST = (
         updated_at TEXT NOT NULL, last_seq BIGINT NOT NULL, owner TEXT, epoch BIGINT NOT NULL,
         lease_until TEXT)""",
     "CREATE INDEX runs_by_thread ON runs (thread_id)",
+    """CREATE UNIQUE INDEX one_open_run_of_a_thread ON runs (thread_id)
+        WHERE status <> 'ended' AND thread_id <> ''""",
     """CREATE TABLE events (
         run_id TEXT NOT NULL, seq BIGINT NOT NULL, at TEXT NOT NULL, epoch BIGINT NOT NULL,
         type TEXT NOT NULL, step TEXT, body TEXT NOT NULL, PRIMARY KEY (run_id, seq))""",

@@ -76,7 +76,7 @@ class Runs:
         """Add a run and return it as stored, with its times set.
 
         Raises:
-            Conflict: The id is taken.
+            Conflict: The id is taken, or the thread has a run that has not ended.
         """
         now = self._clock()
         made = replace(run, created_at=now, updated_at=now)
@@ -85,8 +85,8 @@ class Runs:
         with self._store.write() as tx:
             added = tx.execute(insert_new(RUNS).values(row)).rowcount
         if added != 1:
-            what = f"run {run.run_id!r} exists already"
-            raise Conflict(what, hint="resume that run, or start one under another id")
+            what = f"run {run.run_id!r} exists already, or thread {run.thread_id!r} has an open run"
+            raise Conflict(what, hint="resume that run, or use another thread")
         return made
 
     def get(self, run_id: str) -> Run:

@@ -78,6 +78,15 @@ RUNS = sa.Table(
     sa.Index("runs_by_thread", "thread_id"),
 )
 
+_OPEN = sa.and_(RUNS.c.status != "ended", RUNS.c.thread_id != "")
+sa.Index(
+    "one_open_run_of_a_thread",
+    RUNS.c.thread_id,
+    unique=True,
+    sqlite_where=_OPEN,
+    postgresql_where=_OPEN,
+)
+
 EVENTS = sa.Table(
     "events",
     TABLES,

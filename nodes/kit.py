@@ -113,7 +113,7 @@ class Kit:
         """Return the limits of a run, with what its journal says is spent."""
         view = session.view
         return Meter(
-            limits,
+            self.policy.capped(limits),
             clock=self.now,
             spent_usd=view.spent_usd,
             spent_tokens=view.tokens,

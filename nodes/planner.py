@@ -35,9 +35,11 @@ async def planner(state: State, session: Session, kit: Kit) -> dict[str, Any]:
         ModelFailed: The model failed and no template fits.
     """
     _begin(state, session)
+    if session.view.pending_questions:
+        return {"go": "human_gate"}  # a question that waits is not overtaken by a new plan
     if not _resumes(session):
         plan = await _drafted(session, kit) or _fill(session, kit)
-        _propose(session, plan)
+        _propose(session, kit, plan)
     return {"go": "validator"}
 
 
@@ -91,7 +93,7 @@ def _rounds(session: Session) -> int:
     )
 
 
-def _propose(session: Session, plan: Plan) -> None:
+def _propose(session: Session, kit: Kit, plan: Plan) -> None:
     view = session.view
     changes = None
     if view.version:
@@ -100,7 +102,8 @@ def _propose(session: Session, plan: Plan) -> None:
         plan = plan.model_copy(
             update={"version": view.version + 1, "parent_hash": old.content_hash}
         )
-        changes = session.put(diff(old, plan).model_dump(mode="json"))
+        said = diff(old, plan, catalog=kit.catalog(session))
+        changes = session.put(said.model_dump(mode="json"))
     session.emit(
         PlanProposed(
             version=plan.version,

@@ -16,6 +16,8 @@ from plangate.nodes.report import claims_of, report_of
 
 async def settle(_: State, session: Session, kit: Kit) -> dict[str, Any]:
     """Write the report; a stop (budget, drain) ends this pass but not the run."""
+    if session.view.ended is not None:
+        return _told(session)
     await session.aflush()
     run_id = session.run.run_id
     effects = await asyncio.to_thread(session.journal.ledger.list, run_id=run_id)
@@ -38,6 +40,18 @@ async def settle(_: State, session: Session, kit: Kit) -> dict[str, Any]:
     }
 
 
+def _told(session: Session) -> dict[str, Any]:
+    """A run ends once: whoever comes back to it gets the report that was written then."""
+    ended = session.view.ended
+    report = session.load(ended.report) if ended is not None else None
+    known: dict[str, Any] = report if isinstance(report, dict) else {}
+    return {
+        "ending": known.get("ending", ""),
+        "verdict": known.get("verdict", ""),
+        "report": _small(known),
+    }
+
+
 def _close(session: Session, ending: Ending, report: str) -> None:
     if ending.ending == "stopped":
         return
@@ -49,4 +63,4 @@ def _close(session: Session, ending: Ending, report: str) -> None:
 def _small(report: dict[str, Any]) -> dict[str, Any]:
     """What the caller of `invoke` sees; the whole report lies in the journal."""
     keys = ("run_id", "ending", "verdict", "why", "plan_versions", "estimate", "actual")
-    return {key: report[key] for key in keys}
+    return {key: report.get(key) for key in keys}

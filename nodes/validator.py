@@ -11,6 +11,9 @@ from plangate.journal.view import RunView
 from plangate.nodes.kit import Kit
 from plangate.plan.layers.run import validate
 from plangate.plan.tier import tier_of
+from plangate.plan.value.frozen import Json
+from plangate.plan.value.plan import Plan
+from plangate.plan.value.refs import Ref
 
 MOST_REPAIRS = 2
 """Rounds in which a planner may answer the issues of its own draft."""
@@ -25,7 +28,7 @@ async def validator(_: State, session: Session, kit: Kit) -> dict[str, Any]:
     plan = kit.plan(session)
     priced = kit.estimate(session, plan)
     facts = kit.facts(session, priced)
-    report = validate(plan, facts)
+    report = validate(plan, facts, sourced=_accepted_literals(session, kit, plan))
     tiering = tier_of(plan, facts)
     session.emit(
         PlanValidated(
@@ -46,6 +49,20 @@ async def validator(_: State, session: Session, kit: Kit) -> dict[str, Any]:
     if report.valid:
         return {**update, "go": "critic"}
     return {**update, "go": _after_issues(session.view, kit, plan.author.kind)}
+
+
+def _accepted_literals(session: Session, kit: Kit, plan: Plan) -> list[Json]:
+    """Literals of an accepted version of this run: a repair is not blamed for its template's."""
+    said: list[Json] = []
+    for version, checked in session.view.validated.items():
+        if checked.valid and version < plan.version:
+            said += [
+                value
+                for step in kit.plan(session, version).steps
+                for value in step.args.values()
+                if Ref.parse(value) is None
+            ]
+    return said
 
 
 def _after_issues(view: RunView, kit: Kit, author: str) -> str:

@@ -6,17 +6,19 @@ Validators, policy and scheduler hold a `Catalog`, so they cannot act. Bodies li
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from decimal import Decimal
 from enum import Enum
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from plangate.plan.outcome import Outcome
 from plangate.plan.value.frozen import Args, Frozen, FrozenMap, digest
 from plangate.plan.value.step import Name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class Effect(Enum):

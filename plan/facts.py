@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from plangate.plan.value.frozen import Frozen
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from plangate.plan.catalog import Catalog
     from plangate.plan.policy import Policy
 

@@ -48,7 +48,7 @@ import re
 import tomllib
 from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, ValidationError
 
@@ -191,6 +191,13 @@ class Policy(Frozen):
         roles = ", ".join(rights.roles) or "none"
         return f"no rule allows {spec.name!r} ({spec.effect.value}) for roles: {roles}"
 
+    def capped(self, budget: Budget) -> Budget:
+        """Return a plan's budget under the policy's caps: of each limit the smaller counts."""
+        if self.budget is None:
+            return budget
+        least = {name: _least(getattr(budget, name), getattr(self.budget, name)) for name in _CAPS}
+        return budget.model_copy(update=least)
+
     def over_threshold(self, tool: str, args: Mapping[str, Json]) -> str | None:
         """Return why a call with these resolved arguments needs a person, or None.
 
@@ -206,6 +213,21 @@ class Policy(Frozen):
             if value > limit.over:
                 return f"{tool}: {limit.arg} is {value}, over {limit.over}{more}"
         return None
+
+
+_CAPS = (
+    "max_usd",
+    "max_tokens",
+    "max_seconds",
+    "max_model_calls",
+    "max_tool_calls",
+    "max_replans",
+    "deadline",
+)
+
+
+def _least(mine: Any, cap: Any) -> Any:
+    return cap if mine is None else mine if cap is None else min(mine, cap)
 
 
 _FIELDS = {"allow": "allows", "deny": "denies", "require": "requires", "threshold": "thresholds"}

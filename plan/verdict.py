@@ -11,7 +11,7 @@ from plangate.plan.value.frozen import Frozen
 
 
 class EvidenceRef(Frozen):
-    """A pointer to evidence, `scheme://id?version=N#part`, stored with the digest of what it showed.
+    """A pointer to evidence, `scheme://id?version=N#part`, with the digest of what it showed.
 
     Examples: `order://ORD-1?version=8`, `policy://refund/v18#R001`, `obs://S1-A1`.
     """

@@ -104,8 +104,9 @@ class Runtime:
         self.journal = Journal.open(journal_url)
         self.kit = _kit(agent, self.journal, chosen)
         self.desk = Desk(self.journal, start=self._start, ttl_s=chosen.ttl_s)
-        saver = chosen.checkpointer or open_saver(journal_url)
-        check_saver(saver, journal_url)
+        self._own_saver = None if chosen.checkpointer else open_saver(self.journal.url)
+        saver = chosen.checkpointer or self._own_saver
+        check_saver(saver, self.journal.url)
         nodes = {
             name: owned(name, self._for_principal(body), self.desk) for name, body in BODIES.items()
         }
@@ -117,6 +118,8 @@ class Runtime:
         """Let go of all runs, then close the world and the journal."""
         self.desk.close()
         self.kit.world.close()
+        if self._own_saver is not None:
+            self._own_saver.close()
         self.journal.close()
 
     def start(

@@ -38,7 +38,8 @@ def test_the_readme_example_runs_async_as_well(tmp_path: Path):
     block = BLOCK.findall((ROOT / "README.md").read_text(encoding="utf-8"))[0]
     head, tail = block.split("config = ", 1)
     body = ("config = " + tail).replace("agent.invoke(", "await agent.ainvoke(")
-    code = f"import asyncio\n{head}\nasync def main():\n{textwrap.indent(body, '    ')}\nasyncio.run(main())"
+    main = f"async def main():\n{textwrap.indent(body, '    ')}\nasyncio.run(main())"
+    code = f"import asyncio\n{head}\n{main}"
     out = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
     )

@@ -76,10 +76,9 @@ CHECKS: tuple[LayerCheck, ...] = (money, time, calls, tokens)
 
 
 def _least(ground: Ground, limit: str) -> Decimal | float | int | None:
-    """Return the smaller of the plan's limit and the policy's cap; None if there is neither."""
-    budgets = (ground.plan.budget, ground.facts.policy.budget)
-    said = [getattr(budget, limit) for budget in budgets if budget is not None]
-    return min((value for value in said if value is not None), default=None)
+    capped = ground.facts.policy.capped(ground.plan.budget)
+    least: Decimal | float | int | None = getattr(capped, limit)
+    return least
 
 
 def _cut_hint(ground: Ground) -> str:

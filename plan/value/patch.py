@@ -243,7 +243,6 @@ def _revised(
                 steps.append(rewriting.step(_with(step, updates.get(step.id))))
         said = {
             **{name: getattr(plan, name) for name in Plan.model_fields},
-            **plan.model_dump(include={"inputs", "input_schema"}),
             **rewriting.beside_steps(plan),
             "steps": tuple(steps),
             "author": author,

@@ -33,7 +33,7 @@ class Check(Frozen):
     """What is true if the check passes, in words for a person."""
 
     rule: Rule | None = None
-    """CEL over `result` (the step's output), `observed` (what `tool` returned), `inputs`, `steps`."""
+    """CEL over `result` (the step's output), `observed` (what `tool` saw), `inputs`, `steps`."""
 
     tool: Name | None = None
     """L2: a read-only tool that looks at the world again; its output is `observed`."""

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from plangate.cli.contracts import Contracts
     from plangate.journal.events import ModelCalled
-    from plangate.models.draft import PlanDraft
     from plangate.plan.issue import Issue
     from plangate.plan.value.frozen import Json
+    from plangate.prompts.loader import Prompt
 
 _GOAL_ID = "unset"
 """Of a plan that no run has taken up; not part of its content hash."""
@@ -64,22 +64,24 @@ def drafted(
         ModelFailed: It gave no usable answer.
         PlanRejected: No draft could be compiled to a plan.
     """
+    from plangate.models.chat import model_name
     from plangate.models.draft import compile_draft
     from plangate.models.open import open_model
+    from plangate.prompts.loader import load
 
-    chat = open_model(model, base_url=base_url)
+    chat, prompt = open_model(model, base_url=base_url), load("planner")
     made: Plan | None = None
     issues: tuple[Issue, ...] = ()
     for _ in range(_ROUNDS):
         got = compile_draft(
-            _asked(chat, contracts, goal, inputs, issues),
+            _asked(chat, prompt, contracts, {"goal": goal, "inputs": inputs}, issues),
             contracts.catalog,
             goal=goal,
             goal_id=_GOAL_ID,
             inputs=inputs,
             budget=contracts.agent.budget,
             policy_hash=contracts.facts.policy.content_hash,
-            author=Author(kind="planner", name=model),
+            author=Author(kind="planner", name=model_name(chat), prompt_sha256=prompt.sha256),
         )
         if not isinstance(got, Plan):
             issues = got
@@ -95,36 +97,27 @@ def drafted(
 
 def _asked(
     chat: Any,
+    prompt: Prompt,
     contracts: Contracts,
-    goal: str,
-    inputs: Mapping[str, Any],
+    given: Mapping[str, Json],
     issues: tuple[Issue, ...],
-) -> PlanDraft:
+) -> str:
     from plangate.graph.bridge import run_blocking
-    from plangate.models.call import call_model
+    from plangate.models.call import ask_model
     from plangate.models.draft import PlanDraft
     from plangate.models.render import render_catalog, render_issues, render_policy
-    from plangate.prompts.loader import load
 
     values: dict[str, Json] = {
+        **given,
         "catalog": render_catalog(contracts.catalog),
         "policy": render_policy(contracts.facts.policy),
-        "goal": goal,
-        "inputs": inputs,
         "issues": render_issues(issues),
         "feedback": "",
     }
-    return run_blocking(
-        call_model(
-            chat,
-            load("planner"),
-            values,
-            role="planner",
-            schema=PlanDraft,
-            book=PriceBook({}),
-            on_call=_tell,
-        )
+    asking = ask_model(
+        chat, prompt, values, role="planner", schema=PlanDraft, book=PriceBook({}), on_call=_tell
     )
+    return run_blocking(asking).text
 
 
 def _tell(called: ModelCalled) -> None:

@@ -6,6 +6,8 @@ import getpass
 import json
 import os
 import shlex
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -44,8 +46,16 @@ def agent_option(*, required: bool) -> Callable[[F], F]:
     """`--agent`: an example's name or `module:attribute`."""
     return click.option(
         "--agent", "agent_name", metavar="NAME", envvar="PLANGATE_AGENT", required=required,
-        help="An example (refund) or module:attribute. [env PLANGATE_AGENT]",
+        callback=_findable, help="An example (refund) or module:attribute. [env PLANGATE_AGENT]",
     )  # fmt: skip
+
+
+def _findable(_: click.Context, __: click.Parameter, given: str | None) -> str | None:
+    """Let a module of the current directory be named; last, so that it shadows no other."""
+    here = str(Path.cwd())
+    if given and ":" in given and here not in sys.path:
+        sys.path.append(here)
+    return given
 
 
 def world_option(command: F) -> F:

@@ -105,7 +105,7 @@ def test_of_four_resumes_at_once_one_runs(here, call, waiting, start):
     assert codes[0] == 0, said
     assert set(codes[1:]) <= {2, 7, 9}, said
     with sqlite3.connect(here / ".plangate" / "refund-world.db") as world:
-        assert world.execute("SELECT count(*) FROM operations").fetchone() == (1,)
+        assert world.execute("SELECT count(*) FROM provider_payments").fetchone() == (1,)
 
 
 def test_a_question_about_a_plan_takes_no_answer_for_a_failure(call, waiting):

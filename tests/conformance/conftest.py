@@ -47,7 +47,7 @@ def journal(empty: Path, tmp_path: Path, clock: FakeClock) -> Iterator[Journal]:
 @pytest.fixture
 def new_run(journal: Journal) -> Callable[..., Run]:
     def make(run_id: str = "r", **said: str) -> Run:
-        plain = {"goal_id": "g", "goal": "Refund order 1", "thread_id": "t", "agent": "refund"}
+        plain = {"goal_id": "g", "goal": "Refund order 1", "thread_id": run_id, "agent": "refund"}
         rights = Rights(principal="ann", roles=("clerk",), scopes=("pay",), tenant="acme")
         return journal.runs.create(Run(run_id=run_id, principal=rights, **{**plain, **said}))
 

@@ -5,6 +5,8 @@ from datetime import timedelta
 
 import pytest
 
+from plangate.journal.events import RunEnded
+from plangate.journal.journal import Journal
 from plangate.journal.runs import owner_name
 from plangate.plan.errors import ConfigError, Conflict, LeaseLost, RunBusy
 
@@ -50,13 +52,31 @@ def test_a_status_that_is_none_is_refused(journal):
 
 
 def test_a_thread_leads_to_its_newest_run(journal, new_run, clock):
-    new_run("a")
+    new_run("a", thread_id="t")
+    end(journal, "a")
     clock.jump(1)
-    new_run("b")
+    new_run("b", thread_id="t")
     new_run("c", thread_id="other")
 
     assert journal.runs.latest_of_thread("t").run_id == "b"
     assert journal.runs.latest_of_thread("none") is None
+
+
+def end(journal: Journal, run_id: str) -> None:
+    lease = journal.runs.acquire(run_id, owner_name(), 30)
+    ended = RunEnded(ending="completed", verdict="pass", report="sha256:" + "0" * 64)
+    journal.log.append(lease, 0, [ended])
+    journal.runs.release(lease)
+
+
+def test_a_thread_has_at_most_one_run_that_has_not_ended(journal, new_run):
+    new_run("a", thread_id="t")
+
+    with pytest.raises(Conflict, match="thread 't' has an open run"):
+        new_run("b", thread_id="t")
+
+    end(journal, "a")
+    assert new_run("b", thread_id="t").run_id == "b"
 
 
 def test_a_live_lease_is_not_given_again_not_even_to_its_owner(journal, lease, clock):

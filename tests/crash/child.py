@@ -16,7 +16,6 @@ from plangate.graph.payload import Answer
 from plangate.runtime import Options, Runtime
 from plangate.tools.tool import Tool
 
-
 SAYS = {
     "approval": Answer(decision="approve", by="ann"),
     "step": Answer(decision="answer", answer={"confirmed": True}, by="ann"),

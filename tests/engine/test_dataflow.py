@@ -66,7 +66,7 @@ async def test_a_step_starts_when_its_own_predecessors_are_done_and_waits_for_no
     plan = plan_of(step("slow", 1), step("fast", 2), step("after_fast", 3, "fast"))
     _, session = await lab.run(plan, [reading(body)])
 
-    assert started == [1, 2, 3]
+    assert sorted(started) == [1, 2, 3]
     events = [e.event for e in lab.journal.log.read(session.run.run_id)]
     ends = [e.step for e in events if isinstance(e, StepEnded)]
     assert ends.index("after_fast") < ends.index("slow")
@@ -128,7 +128,7 @@ async def test_a_check_that_nobody_can_decide_is_unknown_and_never_passes(lab, l
     [
         ({"value": "not a number"}, "output_schema"),
         ({}, "output_schema"),
-        ([], "TypeError"),
+        ([], "output_schema"),
         ({"value": 1, "big": "x" * 1_100_000}, "output_too_large"),
     ],
     ids=["type", "missing", "list", "large"],

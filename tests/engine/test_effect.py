@@ -85,26 +85,26 @@ BUSY = ToolFailed("busy")
 
 
 @pytest.mark.parametrize(
-    ("kind", "raises", "reason", "kind_of_halt", "payments", "state"),
+    ("kind", "raises", "ends", "payments", "state"),
     [
-        ("once", [], "done", "", 1, "done"),
-        ("once", [BUSY], "done", "", 1, "done"),
-        ("once", [SAYS_NO], "declined", "declined", 0, "failed"),
-        ("once", [LOST], "trigger", "effect_unknown", 1, "unknown"),
-        ("keyed", [LOST], "done", "", 2, "done"),
-        ("asking", [LOST], "done", "", 1, "done"),
-        ("accepting", [LOST], "done", "", 1, "done"),
-        ("accepting", [], "done", "", 1, "done"),
+        ("once", [], ("done", ""), 1, "done"),
+        ("once", [BUSY], ("done", ""), 1, "done"),
+        ("once", [SAYS_NO], ("declined", "declined"), 0, "failed"),
+        ("once", [LOST], ("trigger", "effect_unknown"), 1, "unknown"),
+        ("keyed", [LOST], ("done", ""), 2, "done"),
+        ("asking", [LOST], ("done", ""), 1, "done"),
+        ("accepting", [LOST], ("done", ""), 1, "done"),
+        ("accepting", [], ("done", ""), 1, "done"),
     ],
 )
 async def test_an_effect_is_repeated_only_where_the_outside_keeps_it_single(
-    lab, kind, raises, reason, kind_of_halt, payments, state
+    lab, kind, raises, ends, payments, state
 ):
     bank = Bank(raises=list(raises))
 
     halt, session = await lab.run(plan(), [paying(bank, kind)])
 
-    assert (halt.reason, halt.kind) == (reason, kind_of_halt)
+    assert (halt.reason, halt.kind) == ends
     assert len(bank.payments) == payments
     assert len(set(bank.payments)) <= 1
     assert [row.state for row in lab.journal.ledger.list()] == [state]
