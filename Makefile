@@ -2,7 +2,7 @@
 setup:
 	@scripts/setup
 demo: setup
-	@.venv/bin/plangate demo refund --scenario no-logistics-record
+	@if [ -t 0 ]; then yes=; else yes=--yes; fi; .venv/bin/plangate demo refund --scenario no-logistics-record $$yes
 test:
 	@scripts/test
 check:

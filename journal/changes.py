@@ -53,6 +53,7 @@ def _started(event: RunStarted, view: RunView) -> None:
 @change.register(DraftRefused)
 def _draft_refused(event: DraftRefused, view: RunView) -> None:
     view.refused.append(event)
+    view.drafts += 1
 
 
 @change.register(RunResumed)
@@ -74,6 +75,7 @@ def _proposed(event: PlanProposed, view: RunView) -> None:
     view.version = event.version
     view.plans[event.version] = event
     view.replans += event.author.kind == "replanner"
+    view.drafts += event.author.kind == "planner"
     view.steps = {step: seen for step, seen in view.steps.items() if step in carried}
     view.verdicts = {step: said for step, said in view.verdicts.items() if step in carried}
     view.judged = {step: which for step, which in view.judged.items() if step in carried}
@@ -117,9 +119,13 @@ def _decided(event: DecisionTaken, view: RunView) -> None:
         return
     view.decisions[event.question_id] = event
     view.open_trigger = None
+    view.drafts = 0 if event.decision == "changes" else view.drafts
     asked = view.questions.get(event.question_id)
-    if asked is None:
-        return
+    if asked is not None:
+        _answered(event, asked, view)
+
+
+def _answered(event: DecisionTaken, asked: QuestionAsked, view: RunView) -> None:
     if view.pending.get((asked.kind, asked.step)) == asked:
         del view.pending[asked.kind, asked.step]
     step = view.steps.get(asked.step or "")

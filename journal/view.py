@@ -90,6 +90,9 @@ class RunView:
     """By step, attempts of all plan versions: the number of the newest."""
 
     refused: list[DraftRefused] = field(default_factory=list)
+    drafts: int = 0
+    """Drafts of a model, usable or not, since a person last asked for changes."""
+
     triggers: list[TriggerFired] = field(default_factory=list)
     open_trigger: TriggerFired | None = None
     """The newest trigger that no decision and no new plan version has answered."""

@@ -9,19 +9,14 @@ from pydantic import JsonValue
 from plangate.graph.state import State
 from plangate.journal.events import DraftRefused, PlanProposed, RunStarted
 from plangate.journal.session import Session
-from plangate.models.call import ask_model
-from plangate.models.chat import model_name
-from plangate.models.draft import PlanDraft, compile_draft
-from plangate.models.render import render_catalog, render_issues, render_policy
+from plangate.models.planning import Brief, Drafted, draft_plan
 from plangate.nodes.kit import Kit
-from plangate.nodes.validator import MOST_REPAIRS
-from plangate.plan.errors import ConfigError, ModelFailed
+from plangate.nodes.rounds import may_draft
+from plangate.plan.errors import ModelFailed
 from plangate.plan.issue import Issue
-from plangate.plan.templates import Template
+from plangate.plan.templates import choose
 from plangate.plan.value.diff import diff
-from plangate.plan.value.frozen import parse
-from plangate.plan.value.plan import Author, Plan
-from plangate.prompts.loader import load
+from plangate.plan.value.plan import Plan
 
 
 async def planner(state: State, session: Session, kit: Kit) -> dict[str, Any]:
@@ -38,8 +33,11 @@ async def planner(state: State, session: Session, kit: Kit) -> dict[str, Any]:
     if session.view.pending_questions:
         return {"go": "human_gate"}  # a question that waits is not overtaken by a new plan
     if not _resumes(session):
-        plan = await _drafted(session, kit) or _fill(session, kit)
-        _propose(session, kit, plan)
+        drafted = await _drafted(session, kit)
+        if drafted is not None and drafted.plan is not None:
+            _propose(session, kit, drafted.plan, drafted.text)
+        else:
+            _propose(session, kit, _fill(session, kit), "")
     return {"go": "validator"}
 
 
@@ -58,18 +56,39 @@ def _begin(state: State, session: Session) -> None:
         )
 
 
-async def _drafted(session: Session, kit: Kit) -> Plan | None:
+async def _drafted(session: Session, kit: Kit) -> Drafted | None:
     """Let the model write a draft that compiles; None where it cannot and a template has to."""
-    while kit.model is not None and _rounds(session) <= MOST_REPAIRS:
+    while kit.model is not None and may_draft(session.view):
         try:
-            plan = await _draft(session, kit)
+            drafted = await draft_plan(
+                kit.model,
+                _brief(session, kit),
+                book=kit.book,
+                on_call=session.emit,
+                meter=kit.meter(session, kit.budget),
+            )
         except ModelFailed:
             if not kit.templates:
                 raise
             return None
-        if plan is not None:
-            return plan
+        if drafted.plan is not None:
+            return drafted
+        session.emit(DraftRefused(draft=session.put(drafted.text), issues=drafted.issues))
     return None
+
+
+def _brief(session: Session, kit: Kit) -> Brief:
+    comments = [each.comment for each in session.view.decisions.values() if each.comment]
+    return Brief(
+        goal=session.run.goal,
+        goal_id=session.run.goal_id,
+        inputs=_inputs(session),
+        catalog=kit.catalog(session),
+        policy=kit.policy,
+        budget=kit.budget,
+        issues=_last_issues(session),
+        feedback="\n".join(comments),
+    )
 
 
 def _resumes(session: Session) -> bool:
@@ -86,19 +105,11 @@ def _resumes(session: Session) -> bool:
     return not asked_for_changes and (checked is None or checked.valid)
 
 
-def _rounds(session: Session) -> int:
-    """Drafts that a model has written for this run, usable or not."""
-    return sum(1 for each in session.view.plans.values() if each.author.kind == "planner") + len(
-        session.view.refused
-    )
-
-
-def _propose(session: Session, kit: Kit, plan: Plan) -> None:
+def _propose(session: Session, kit: Kit, plan: Plan, text: str) -> None:
     view = session.view
     changes = None
     if view.version:
-        before = view.plans[view.version]
-        old = parse(Plan, session.load(before.plan))
+        old = kit.plan(session)
         plan = plan.model_copy(
             update={"version": view.version + 1, "parent_hash": old.content_hash}
         )
@@ -111,79 +122,20 @@ def _propose(session: Session, kit: Kit, plan: Plan) -> None:
             content_hash=plan.content_hash,
             parent_hash=plan.parent_hash,
             author=plan.author,
+            draft=session.put(text) if text else None,
             diff=changes,
         )
     )
 
 
 def _fill(session: Session, kit: Kit) -> Plan:
-    inputs = _inputs(session)
-    template = choose(kit.templates, session.view.task)
-    return template.fill(
+    return choose(kit.templates, session.view.task).fill(
         session.run.goal,
-        inputs,
+        _inputs(session),
         session.run.goal_id,
         catalog_hash=kit.catalog(session).content_hash,
         policy_hash=kit.policy.content_hash,
     )
-
-
-def choose(templates: tuple[Template, ...], task: str) -> Template:
-    """Pick the template that the caller named, or the only one there is.
-
-    Raises:
-        ConfigError: No template has that name, or several could be meant.
-    """
-    names = ", ".join(each.template for each in templates)
-    if not templates:
-        raise ConfigError(
-            "there is no model and no template to plan with",
-            hint="Give create_plan_agent a model or templates=.",
-        )
-    if task:
-        for each in templates:
-            if each.template == task:
-                return each
-        raise ConfigError(f"no template named {task!r}", hint=f"There are: {names}.")
-    if len(templates) > 1:
-        raise ConfigError("several templates could be meant", hint=f"Name one task of: {names}.")
-    return templates[0]
-
-
-async def _draft(session: Session, kit: Kit) -> Plan | None:
-    """Ask the model; None where its answer could not be compiled (the issues are in the log)."""
-    catalog, prompt = kit.catalog(session), load("planner")
-    reply = await ask_model(
-        kit.model,
-        prompt,
-        {
-            "catalog": render_catalog(catalog),
-            "policy": render_policy(kit.policy),
-            "goal": session.run.goal,
-            "inputs": _inputs(session),
-            "issues": render_issues(_last_issues(session)),
-            "feedback": _feedback(session),
-        },
-        role="planner",
-        schema=PlanDraft,
-        book=kit.book,
-        on_call=session.emit,
-        meter=kit.meter(session, kit.budget),
-    )
-    compiled = compile_draft(
-        reply.value or reply.text,
-        catalog,
-        goal=session.run.goal,
-        goal_id=session.run.goal_id,
-        inputs=_inputs(session),
-        budget=kit.budget,
-        policy_hash=kit.policy.content_hash,
-        author=Author(kind="planner", name=model_name(kit.model), prompt_sha256=prompt.sha256),
-    )
-    if isinstance(compiled, Plan):
-        return compiled
-    session.emit(DraftRefused(draft=session.put(reply.text), issues=compiled))
-    return None
 
 
 def _inputs(session: Session) -> dict[str, JsonValue]:
@@ -198,8 +150,3 @@ def _last_issues(session: Session) -> tuple[Issue, ...]:
     if checked is not None and not checked.valid:
         return checked.issues
     return view.refused[-1].issues if view.refused else ()
-
-
-def _feedback(session: Session) -> str:
-    said = [each.comment for each in session.view.decisions.values() if each.comment]
-    return "\n".join(said)

@@ -9,21 +9,19 @@ from plangate.journal.events import PlanValidated
 from plangate.journal.session import Session
 from plangate.journal.view import RunView
 from plangate.nodes.kit import Kit
+from plangate.nodes.rounds import may_draft
 from plangate.plan.layers.run import validate
 from plangate.plan.tier import tier_of
 from plangate.plan.value.frozen import Json
 from plangate.plan.value.plan import Plan
 from plangate.plan.value.refs import Ref
 
-MOST_REPAIRS = 2
-"""Rounds in which a planner may answer the issues of its own draft."""
-
 
 async def validator(_: State, session: Session, kit: Kit) -> dict[str, Any]:
     """Check the current version, price it, and compute its tier.
 
-    An invalid version goes back to its planner, at most `MOST_REPAIRS` times and never twice with
-    the same issues; then a template takes over, or the run ends with the issues.
+    An invalid version goes back to its planner, as often as
+    `plangate.nodes.rounds` allows; then a template takes over, or the run ends with the issues.
     """
     plan = kit.plan(session)
     priced = kit.estimate(session, plan)
@@ -69,9 +67,4 @@ def _after_issues(view: RunView, kit: Kit, author: str) -> str:
     """A model may repair its draft; a template, a patch or a person's edit is not tried again."""
     if author != "planner":
         return "settle"
-    drafts = [n for n, each in view.plans.items() if each.author.kind == "planner"]
-    seen = [frozenset((i.code, i.step) for i in view.validated[n].issues) for n in drafts]
-    stuck = len(seen) > 1 and seen[-1] == seen[-2]
-    if not stuck and len(drafts) <= MOST_REPAIRS:
-        return "planner"
-    return "planner" if kit.templates else "settle"
+    return "planner" if may_draft(view) or kit.templates else "settle"

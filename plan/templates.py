@@ -52,7 +52,7 @@ says so) and `max_length` strings.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, JsonValue, ValidationError
@@ -178,6 +178,24 @@ class Template(Frozen):
                 hint=f"It takes {takes or 'no inputs'}.",
             )
         return given
+
+
+def choose(templates: Sequence[Template], task: str) -> Template:
+    """Pick the template that the caller named, or the only one there is.
+
+    Raises:
+        ConfigError: There is none, none has that name, or several could be meant.
+    """
+    if not templates:
+        raise ConfigError(
+            "there is no model and no template to plan with", hint="Give the agent one of the two."
+        )
+    meant = [each for each in templates if task in ("", each.template)]
+    if len(meant) != 1:
+        names = ", ".join(each.template for each in templates)
+        what = f"no template named {task!r}" if task else "several templates could be meant"
+        raise ConfigError(what, hint=f"Name the task; there are: {names}.")
+    return meant[0]
 
 
 _CARRIED = (

@@ -1,0 +1,28 @@
+"""How often a planner may answer the issues of its own draft. Pure, over the journal."""
+
+from __future__ import annotations
+
+from plangate.journal.view import RunView
+
+MOST_REPAIRS = 2
+"""Drafts after the first one, counted anew when a person asks for changes."""
+
+
+def may_draft(view: RunView) -> bool:
+    """True while a model's next draft could be better than its last.
+
+    Not after `MOST_REPAIRS` repairs, and not if the last two drafts had the same issues.
+    """
+    return view.drafts <= MOST_REPAIRS and not _stuck(view)
+
+
+def _stuck(view: RunView) -> bool:
+    versions = [n for n, each in view.plans.items() if each.author.kind == "planner"]
+    checked = [view.validated[n] for n in versions[-2:] if n in view.validated]
+    found = [{(issue.code, issue.step) for issue in each.issues} for each in checked]
+    return (
+        view.drafts > 1
+        and len(found) > 1
+        and found[0] == found[1]
+        and not any(each.valid for each in checked)
+    )
