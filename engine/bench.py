@@ -125,13 +125,22 @@ class Bench:
                 if step_id in self.outputs:
                     row["output"] = self.outputs[step_id]
                 steps[step_id] = row
+        known: dict[str, Json] = {"inputs": self.plan.inputs, "steps": steps, "facts": {}}
+        if any(name.startswith("run.") for name in compiled.names):
+            known["run"] = self._run()
+        return known
+
+    def _run(self) -> dict[str, Json]:
+        """What a rule may read of the run itself; spending that is unknown is absent, not zero."""
+        view = self.session.view
         run: dict[str, Json] = {
-            "spent_usd": float(view.spent_usd or 0),
             "elapsed_s": self.elapsed_s(),
             "failures": sum(each.status == "failed" for each in view.steps.values()),
             "replans": view.replans,
         }
-        return {"inputs": self.plan.inputs, "steps": steps, "run": run, "facts": {}}
+        if view.spent_usd is not None:
+            run["spent_usd"] = float(view.spent_usd)
+        return run
 
 
 class Outputs(Mapping[str, "Json"]):
