@@ -147,7 +147,7 @@ def _longest(plan: Plan, catalog: Catalog, calls: dict[str, list[_Call]]) -> flo
         spec = catalog.tools.get(step.tool or "")
         if spec is not None and spec.concurrency is not None:
             busy[spec.name] = busy.get(spec.name, 0.0) + spec.seconds / spec.concurrency
-    return max(critical_path(plan, seconds)[0], *busy.values(), 0.0)
+    return max(critical_path(plan, seconds).seconds, *busy.values(), 0.0)
 
 
 def _range(p50: float) -> Range:

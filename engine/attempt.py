@@ -110,7 +110,7 @@ class _Trial:
 
     async def call(self) -> Acted:
         spec = self.tool.spec
-        context = await context_for(self.bench, self.step.id, self.attempt_id, spec.timeout_s)
+        context = await context_for(self.bench, self.step.id, self.attempt_id, spec)
         if not spec.effect.acts:
             return Acted(await call(self.tool, self.ready.args, context), key="")
         act = Act(

@@ -9,6 +9,10 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
+from plangate.engine.authorizer import RecordedRights
+from plangate.engine.brake import Brake
+from plangate.engine.denials import Denials
+from plangate.engine.labels import RunLabels
 from plangate.plan.shape.cel import Compiled, compile_rule
 from plangate.plan.shape.scope import rule_scope
 
@@ -16,6 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from plangate.budget.meter import Meter
+    from plangate.engine.authorizer import Authorizer
     from plangate.journal.session import Session
     from plangate.plan.catalog import Catalog
     from plangate.plan.facts import PlanEstimate, Rights
@@ -45,6 +50,7 @@ class Bench:
         session: The owner's hold on the run.
         now: Wall clock, aware UTC; for expiry.
         monotonic: Seconds that never go back; for durations.
+        authorizer: Asked for the principal's rights before each call.
     """
 
     plan: Plan
@@ -62,12 +68,24 @@ class Bench:
     report: Callable[[Mapping[str, Json]], None] = lambda _: None
     """Told of progress as it happens, for streams and screens; never the truth."""
 
+    authorizer: Authorizer = field(default_factory=RecordedRights)
     started_s: float = field(default_factory=time.monotonic)
+    brake: Brake = field(default_factory=Brake)
 
     @cached_property
     def outputs(self) -> Outputs:
         """Step outputs by id, read from the journal when first asked for."""
         return Outputs(self.session)
+
+    @cached_property
+    def labels(self) -> RunLabels:
+        """What is known of the values of this run: who may have chosen them, who may see them."""
+        return RunLabels(self)
+
+    @cached_property
+    def denials(self) -> Denials:
+        """What this run was denied so far."""
+        return Denials(self.session, self.tools)
 
     @cached_property
     def seconds(self) -> dict[str, float]:

@@ -7,15 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
-from plangate.engine.classify import Failure, classify
+from plangate.engine.classify import Failure, classify, redact
 from plangate.plan.shape.shape import compile_shape
-from plangate.plan.value.frozen import canonical
+from plangate.plan.value.frozen import canonical, load_json
 from plangate.tools.context import ToolContext
 
 if TYPE_CHECKING:
     from plangate.engine.bench import Bench
+    from plangate.plan.catalog import ToolSpec
     from plangate.plan.value.frozen import Json
     from plangate.tools.tool import Tool
 
@@ -31,16 +30,17 @@ class Returned:
 
 
 async def context_for(
-    bench: Bench, step: str, attempt_id: str, timeout_s: float, effect_key: str | None = None
+    bench: Bench, step: str, attempt_id: str, spec: ToolSpec, effect_key: str | None = None
 ) -> ToolContext:
-    """Build what a body is given beside its arguments."""
+    """Build what a body is given beside its arguments; of all rights, those of its contract."""
     return ToolContext(
         run_id=bench.session.run.run_id,
         step=step,
         attempt_id=attempt_id,
         effect_key=effect_key,
-        deadline_s=timeout_s,
+        deadline_s=spec.timeout_s,
         principal=bench.rights.principal,
+        scopes=tuple(scope for scope in spec.scopes if scope in bench.rights.scopes),
         world=await bench.world.get(),
         progress=lambda text: bench.report({"type": "progress", "step": step, "text": text}),
     )
@@ -70,12 +70,15 @@ def judge_output(tool: Tool, raw: object) -> Returned | Failure:
     if not isinstance(raw, Mapping):
         return Failure("unexpected_state", "output_schema", f"{name} returned no JSON object")
     try:
-        size = len(canonical(raw))
-    except (ValueError, TypeError, ValidationError) as exc:
-        return Failure("unexpected_state", "output_not_json", f"{name} returned no JSON: {exc}")
+        body = canonical(raw)
+        canonical(load_json(body))  # 1e20 is written as a whole number, which cannot be read back
+    except Exception as exc:  # noqa: BLE001 - foreign data: too deep, no Unicode, a mapping that raises
+        says = redact(f"{name} returned no JSON: {exc}")
+        return Failure("unexpected_state", "output_not_json", says)
+    size = len(body)
     if size > MAX_OUTPUT_BYTES:
         return Failure("unexpected_state", "output_too_large", f"{name} returned {size:,} bytes")
     for misfit in compile_shape(tool.spec.output).accepts(raw):
-        where = ".".join(misfit.path) or "result"
+        where = misfit.path or "result"
         return Failure("unexpected_state", "output_schema", f"{name}: {where} {misfit.says}")
     return Returned(raw)

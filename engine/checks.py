@@ -103,7 +103,7 @@ async def _observe(bench: Bench, check: Check, step: str | None, result: Json) -
     got: Returned | Failure | None = None
     for number in range(1, _TRIES + 1):
         attempt_id = f"{step or 'goal'}-{check.id}-{number}"
-        context = await context_for(bench, step or "", attempt_id, tool.spec.timeout_s)
+        context = await context_for(bench, step or "", attempt_id, tool.spec)
         got = await call(tool, args, context)
         if isinstance(got, Returned):
             return _Seen(tool, args, got.output)
@@ -124,7 +124,7 @@ def _arguments(
     except KeyError as exc:
         return f"argument {exc} is missing"
     for misfit in compile_shape(tool.spec.params).accepts(args):
-        return f"argument {'.'.join(misfit.path)} {misfit.says}"
+        return f"argument {misfit.path} {misfit.says}"
     return cast("Mapping[str, Json]", args)
 
 

@@ -20,6 +20,7 @@ _SECRETS = re.compile(
     r"[\"']?\s*[=:]\s*[\"']?|://[^/\s:@]+:)[^\s\"'@,;]+|\bsk-[A-Za-z0-9_-]{6,}"
 )
 _LINE_CHARS = 300
+_READ_CHARS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +40,10 @@ def classify(spec: ToolSpec, exc: BaseException) -> Failure:
     another try; any other exception of a read is a defect of the tool.
     """
     if isinstance(exc, ToolFailed):
-        return Failure(spec.errors.get(exc.code, "permanent"), exc.code, redact(exc.says))
+        code = redact(_text(exc.code)) or "failed"
+        return Failure(spec.errors.get(code, "permanent"), code, redact(_text(exc.says)))
     code = "timeout" if isinstance(exc, TimeoutError) else type(exc).__name__
-    says = redact(f"{type(exc).__name__}: {exc}")
+    says = redact(f"{type(exc).__name__}: {_text(exc)}")
     if spec.effect.acts:
         return Failure("unknown", code, says)
     return Failure("transient" if isinstance(exc, OSError) else "permanent", code, says)
@@ -54,9 +56,16 @@ def redact(text: str) -> str:
         >>> redact("GET https://u:pw@host failed, Authorization: Bearer abc.def")
         'GET https://u:***@host failed, Authorization: ***'
     """
-    line = " ".join(text.split())
+    line = " ".join(text[:_READ_CHARS].encode(errors="replace").decode().split())
     line = _SECRETS.sub(lambda match: (match[1] or "") + "***", line)
     line = re.sub(
         r"(?i)(authorization: )bearer\s+\*+|(authorization: )\*\*\*\s+\S+", r"\1\2***", line
     )
     return line if len(line) <= _LINE_CHARS else line[: _LINE_CHARS - 1] + "…"
+
+
+def _text(foreign: object) -> str:
+    try:
+        return str(foreign)
+    except Exception as exc:  # noqa: BLE001 - even the text of an exception is foreign code
+        return f"(no text: {type(exc).__name__})"

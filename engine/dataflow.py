@@ -17,7 +17,8 @@ from plangate.engine.steps import Ended, run_step
 from plangate.engine.triggers import Halt, halt_of
 from plangate.journal.events import StepEnded
 from plangate.plan.effects import claims_of
-from plangate.plan.errors import BudgetExceeded
+from plangate.plan.errors import BudgetExceeded, ConfigError
+from plangate.plan.schedule import descendants_of
 
 if TYPE_CHECKING:
     from plangate.engine.bench import Bench
@@ -63,7 +64,9 @@ class _Flow:
         )
         self.queue = ReadyQueue(bench.plan, bench.seconds, limits)
         view = bench.session.view
-        self.queue.restore({step: seen.status for step, seen in view.steps.items()})
+        gone = self.queue.restore({step: seen.status for step, seen in view.steps.items()})
+        for step_id, because in gone.items():
+            self._skip(step_id, because)
 
     async def run(self) -> Halt:
         self._release()
@@ -75,14 +78,17 @@ class _Flow:
             if self.stop is None:
                 self._release()
             elif self.stop.reason in ("abort", "budget"):
+                self.bench.brake.pull(final=self.stop.reason == "abort")
                 self._cancel_reads()
         if self.stop is not None:
             return self.stop
-        left = [step for step in self.queue.unsettled if step not in self._accounted()]
+        accounted = self._accounted()
+        left = [step for step in self.queue.unsettled if step not in accounted]
         return halt_of(self._known_ends(), left)
 
     async def finish(self) -> None:
         """Leave nothing running; an effect that is under way is awaited, not abandoned."""
+        self.bench.brake.pull()
         self._cancel_reads()
         if self.running:
             await asyncio.gather(*self.running.values(), return_exceptions=True)
@@ -126,13 +132,16 @@ class _Flow:
             self._skip(gone, step_id)
 
     def _cancelled(self, step_id: str) -> None:
+        """A run that is only stopped takes its cancelled steps up again; one that ends says so."""
+        if self.stop is None or self.stop.reason != "abort":
+            return
         self.bench.session.emit(
             StepEnded(
                 step=step_id,
                 plan_version=self.bench.plan.version,
                 status="cancelled",
                 outcome="cancelled",
-                why=self.stop.says if self.stop else "cancelled",
+                why=self.stop.says,
             )
         )
 
@@ -161,15 +170,19 @@ class _Flow:
             return _NOTHING
         if not (spec.reads or spec.writes or step.claims):
             return Needs(tool=spec.name)
-        claims = claims_of(spec, known_args(self.bench, step))
+        try:
+            claims = claims_of(spec, known_args(self.bench, step))
+        except ConfigError:  # a value is missing, as the step will say itself; until then: alone
+            unknown = frozenset((*spec.reads, *spec.writes, *step.claims))
+            return Needs(tool=spec.name, writes=unknown)
         return Needs(
             tool=spec.name, reads=claims.reads, writes=claims.writes | frozenset(step.claims)
         )
 
-    def _accounted(self) -> set[str]:
+    def _accounted(self) -> frozenset[str]:
         """Steps that have not ended for a reason that is already told."""
-        known = {end.step for end in self._known_ends()}
-        return known | self.queue.blocked_by(known)
+        known = frozenset(end.step for end in self._known_ends())
+        return known | descendants_of(self.bench.plan, known)
 
     def _known_ends(self) -> list[Ended]:
         """The ends of this pass, and failures that an earlier owner left behind."""

@@ -11,16 +11,21 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from plangate.engine.call import Returned, call, judge_output
-from plangate.engine.classify import Failure, classify
+from plangate.engine.classify import Failure, classify, redact
+from plangate.engine.underway import hold, quiet
 from plangate.journal.events import EffectMoved
 from plangate.journal.ledger import Intent
+from plangate.journal.owner import is_dead
 from plangate.plan.effects import effect_key
+from plangate.plan.errors import ConfigError, Conflict
 from plangate.tools.answers import Found
 
 if TYPE_CHECKING:
     from plangate.engine.bench import Bench
     from plangate.engine.release import Ready
+    from plangate.engine.underway import Hold
     from plangate.journal.ledger import EffectRow
+    from plangate.plan.effects import EffectKey
     from plangate.plan.outcome import EffectState
     from plangate.plan.value.step import Step
     from plangate.tools.answers import Operation
@@ -61,8 +66,22 @@ class Act:
         Raises:
             LeaseLost: Another owner took the run over; nothing was dispatched.
         """
+        try:
+            named = effect_key(self.tool.spec, self.ready.args, self.bench.plan.goal_id)
+        except ConfigError as exc:
+            return Acted(Failure("unexpected_state", "no_effect_key", redact(str(exc))), key="")
+        url = self.bench.session.journal.url
+        held = await hold((url, named.key), within_s=self.context.deadline_s)
+        if held is None:
+            says = "another step is doing this very effect now"
+            return Acted(Failure("transient", "in_flight", says), named.key)
+        try:
+            return await self._held(named, held)
+        finally:
+            held.release()
+
+    async def _held(self, named: EffectKey, held: Hold) -> Acted:
         session = self.bench.session
-        named = effect_key(self.tool.spec, self.ready.args, self.bench.plan.goal_id)
         intent = Intent(
             effect_key=named.key,
             business_key=named.business,
@@ -76,16 +95,31 @@ class Act:
             args_sha256=self.ready.args_sha256,
             approval=self.ready.approval,
         )
-        act = replace(self, key=named.key, context=replace(self.context, effect_key=named.key))
+        act = replace(
+            self,
+            key=named.key,
+            tool=held.watched(self.tool),
+            context=replace(self.context, effect_key=named.key),
+        )
         await session.aflush()
-        claim = await asyncio.to_thread(session.journal.ledger.intend, session.lease, intent)
+        if used := await asyncio.to_thread(self._used_for, named.key):
+            says = f"its approval was used for {used!r} already; this is another effect"
+            return Acted(Failure("denied", "approval_consumed", says), named.key)
+        try:
+            claim = await asyncio.to_thread(session.journal.ledger.intend, session.lease, intent)
+        except Conflict as exc:
+            # One identity, two sets of arguments: doing it would be a second effect, or a wrong one.
+            return Acted(Failure("unexpected_state", "other_arguments", str(exc)), named.key)
         if claim.fresh:
             act.moved("intended")
             return Acted(await act.dispatch(), named.key)
         return await act.reenter(claim.row, intent)
 
     async def dispatch(self) -> Returned | Failure:
-        """Call the body and record what came of it."""
+        """Call the body and record what came of it; not while an earlier call of it goes on."""
+        if not await self._quiet():
+            await self.settle("unknown", code=_GOES_ON.code)
+            return _GOES_ON
         try:
             got = await call(self.tool, self.ready.args, self.context)
         except asyncio.CancelledError:
@@ -94,7 +128,8 @@ class Act:
             raise
         if isinstance(got, Returned):
             if self.tool.spec.settles:
-                return await self.accepted(str(got.output.get("operation_id", "")))
+                named = got.output.get("operation_id")
+                return await self.accepted(named if isinstance(named, str) else "")
             await self.settle("done", got=got)
         elif got.outcome == "unexpected_state":
             await self.settle("done", code=got.code)  # it acted; only its answer is unusable
@@ -118,6 +153,11 @@ class Act:
         if self.tool.reconcile is None and self.tool.spec.idempotent:
             return Acted(await self.dispatch(), self.key)
         found = await self._found(row)
+        if found.happened is False:
+            if not await self._quiet():
+                await self.settle("unknown", code=_GOES_ON.code, was=row.state)
+                return Acted(_GOES_ON, self.key)
+            found = await self._found(row)  # it may have acted since it was asked
         if found.happened is None:
             await self.settle("unknown", code="outcome_unknown", was=row.state)
             says = "it may have happened, and the outside cannot say"
@@ -125,6 +165,10 @@ class Act:
         if not found.happened:
             return await self._again(intent)
         return Acted(await self._adopt(found), self.key, "reconcile")
+
+    async def _quiet(self) -> bool:
+        key = (self.bench.session.journal.url, self.key)
+        return await quiet(key, within_s=self.context.deadline_s)
 
     def _recorded(self, row: EffectRow) -> Returned | Failure:
         if row.state == "compensated":
@@ -249,9 +293,26 @@ class Act:
         self.moved("intended")
         return Acted(await self.dispatch(), self.key)
 
+    def _used_for(self, key: str) -> str:
+        """Name another effect that this step's approval went into; a failed one used up nothing.
+
+        A retry or a resume has the same key, and is no second use.
+        """
+        session = self.bench.session
+        if self.ready.approval is None or self.step.for_each is not None:
+            return ""
+        run_id = session.run.run_id
+        rows = session.journal.ledger.under(run_id, self.ready.approval, self.step.id)
+        others = [row for row in rows if row.effect_key != key and row.state != "failed"]
+        return others[0].business_key if others else ""
+
     def _alive_elsewhere(self, row: EffectRow) -> bool:
         session = self.bench.session
         if row.run_id == session.run.run_id:
             return False
         other = session.journal.runs.get(row.run_id)
-        return other.lease_until is not None and other.lease_until > self.bench.now()
+        held = other.lease_until is not None and other.lease_until > session.journal.clock()
+        return held and other.owner is not None and not is_dead(other.owner)
+
+
+_GOES_ON = Failure("unknown", "still_running", "a call before this one was given up and goes on")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from plangate.plan.schedule import longest_remaining
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from plangate.plan.outcome import StepStatus
     from plangate.plan.value.plan import Plan
@@ -29,7 +29,7 @@ class Needs:
 
 
 @dataclass(slots=True)
-class Held:
+class InUse:
     """What all running steps hold together."""
 
     running: int = 0
@@ -83,34 +83,42 @@ class ReadyQueue:
             for need in step.needs:
                 self._followers[need].append(step.id)
         self._heap: list[tuple[float, int, str]] = []
-        self._held = Held()
+        self._in_use = InUse()
         self._holding: dict[str, Needs] = {}
         self._settled: set[str] = set()
+        self._doomed: set[str] = set()
         for step_id, missing in self._missing.items():
             if not missing:
                 self._push(step_id)
 
-    def restore(self, statuses: Mapping[str, StepStatus]) -> None:
-        """Take over what an earlier owner settled; call once, before the first `take`."""
+    def restore(self, statuses: Mapping[str, StepStatus]) -> dict[str, str]:
+        """Take over what an earlier owner settled; call once, before the first `take`.
+
+        Returns:
+            Steps that can never run any more and have not ended, by them the skipped step that
+            they read: the owner before may have died between the two.
+        """
+        gone: dict[str, str] = {}
         for step in self._plan.steps:
             status = statuses.get(step.id, "pending")
             if status not in ("pending", "running", "waiting"):
-                self.settle(step.id, status)
+                gone |= dict.fromkeys(self.settle(step.id, status), step.id)
+        return {step: because for step, because in gone.items() if step not in self._settled}
 
     def take(self, needs_of: Callable[[str], Needs]) -> list[str]:
         """Return the steps that start now, and hold what they need until `settle`."""
         started: list[str] = []
         put_back: list[tuple[float, int, str]] = []
-        while self._heap and self._held.running < self._limits.parallel:
+        while self._heap and self._in_use.running < self._limits.parallel:
             item = heapq.heappop(self._heap)
             step_id = item[2]
             if step_id in self._settled:
                 continue
             needs = needs_of(step_id)
-            if not self._held.admits(needs, self._limits):
+            if not self._in_use.admits(needs, self._limits):
                 put_back.append(item)
                 continue
-            self._held.take(needs, +1)
+            self._in_use.take(needs, +1)
             self._holding[step_id] = needs
             started.append(step_id)
         for item in put_back:
@@ -124,10 +132,11 @@ class ReadyQueue:
         nothing else.
 
         Returns:
-            Steps that can never run because they read the output of a skipped one.
+            Steps that can never run because they read the output of a skipped one. Each is told
+            only when all it waits for has settled: what follows it must not start before that.
         """
         if (needs := self._holding.pop(step_id, None)) is not None:
-            self._held.take(needs, -1)
+            self._in_use.take(needs, -1)
         self._settled.add(step_id)
         if status not in ("done", "skipped"):
             return []
@@ -136,23 +145,15 @@ class ReadyQueue:
             if follower in self._settled:
                 continue
             if status == "skipped" and step_id in self._plan.by_id[follower].data_needs:
-                gone.append(follower)
-                continue
+                self._doomed.add(follower)
             self._missing[follower] -= 1
-            if not self._missing[follower]:
+            if self._missing[follower]:
+                continue
+            if follower in self._doomed:
+                gone.append(follower)
+            else:
                 self._push(follower)
         return gone
-
-    def blocked_by(self, step_ids: Iterable[str]) -> set[str]:
-        """Return all steps that wait, directly or not, for one of the given ones."""
-        seen: set[str] = set()
-        todo = list(step_ids)
-        while todo:
-            for follower in self._followers[todo.pop()]:
-                if follower not in seen:
-                    seen.add(follower)
-                    todo.append(follower)
-        return seen
 
     @property
     def unsettled(self) -> list[str]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, cast
 
+from plangate.engine.denials import refusal_of_denial
+from plangate.engine.labels import refusal_of_flow
 from plangate.plan.shape.shape import compile_shape
 from plangate.plan.value.frozen import digest
 from plangate.plan.value.refs import resolve_all
@@ -48,13 +50,20 @@ class Held:
 def prepare(bench: Bench, step: Step) -> Ready | Held:
     """Decide whether a tool step may run, with the values of this moment."""
     spec = bench.catalog.tools.get(step.tool or "")
-    held = _when(bench, step) or _rights(bench, step, spec)
+    held = _denied(bench, step) or _when(bench, step) or _rights(bench, step, spec)
     if held is not None or spec is None:
         return held or _gone(bench, step)
     args = _arguments(bench, step, spec)
     if isinstance(args, Held):
         return args
-    return _preconditions(bench, step) or _covered(bench, step, spec, args)
+    held = _preconditions(bench, step) or _forbidden(bench, step, args)
+    return held or _covered(bench, step, spec, args)
+
+
+def refused_now(bench: Bench, step: Step) -> bool:
+    """True if a tool step cannot be released any more, whatever its values are."""
+    spec = bench.catalog.tools.get(step.tool or "")
+    return step.tool is not None and _rights(bench, step, spec) is not None
 
 
 def known_args(bench: Bench, step: Step) -> Mapping[str, Json]:
@@ -87,6 +96,9 @@ def _gone(bench: Bench, step: Step) -> Held:
 def _rights(bench: Bench, step: Step, spec: ToolSpec | None) -> Held | None:
     if spec is None:
         return _gone(bench, step)
+    if step.tool_version not in (None, spec.version):
+        says = f"it was planned with {spec.name}@{step.tool_version}; today it is {spec.version}"
+        return Held("failed", "denied", "version_drift", says)
     refusal = bench.policy.permits(spec, bench.rights)
     return None if refusal is None else Held("failed", "denied", "policy_denied", refusal)
 
@@ -98,9 +110,18 @@ def _arguments(bench: Bench, step: Step, spec: ToolSpec) -> Mapping[str, Json] |
         says = f"a reference of {step.id} found no {exc}"
         return Held("failed", "unexpected_state", "missing_value", says)
     for misfit in compile_shape(spec.params).accepts(args):
-        where = ".".join(misfit.path) or "arguments"
-        return Held("failed", "unexpected_state", "bad_arguments", f"{where} {misfit.says}")
+        says = f"{misfit.path or 'arguments'} {misfit.says}"
+        return Held("failed", "unexpected_state", "bad_arguments", says)
     return cast("Mapping[str, Json]", args)
+
+
+def _forbidden(bench: Bench, step: Step, args: Mapping[str, Json]) -> Held | None:
+    """Hold what real values must not do: flow where they may not, or repeat what was denied."""
+    if says := refusal_of_flow(bench, step):
+        return Held("failed", "denied", "forbidden_flow", says)
+    if says := refusal_of_denial(bench, step, args):
+        return Held("failed", "denied", "denied_before", says)
+    return None
 
 
 def _preconditions(bench: Bench, step: Step) -> Held | None:
@@ -128,7 +149,8 @@ def _covered(bench: Bench, step: Step, spec: ToolSpec, args: Mapping[str, Json])
     approval = view.approved.get(content)
     if approval is None:
         return _unasked(bench, step, spec, args, checked.tier)
-    return _approved(bench, step, approval) or Ready(args, digest(args), approval.question_id)
+    ready = Ready(args, digest(args), approval.question_id)
+    return _approved(bench, step, approval, ready.args_sha256) or ready
 
 
 def _unasked(
@@ -140,9 +162,20 @@ def _unasked(
     return Held("waiting", "denied", "approval_missing", over or "it needs an approval")
 
 
-def _approved(bench: Bench, step: Step, approval: DecisionTaken) -> Held | None:
+def _approved(bench: Bench, step: Step, approval: DecisionTaken, args_sha256: str) -> Held | None:
     if approval.expires_at is not None and approval.expires_at <= bench.now():
         return Held("waiting", "denied", "approval_expired", "the approval has expired")
     if approval.steps and step.id not in approval.steps:
         return Held("failed", "denied", "step_not_approved", f"{step.id} was not approved")
+    if approval.args.get(step.id, args_sha256) != args_sha256:
+        says = f"{step.id} would run with other arguments than those that were approved"
+        return Held("waiting", "denied", "arguments_changed", says)
     return None
+
+
+def _denied(bench: Bench, step: Step) -> Held | None:
+    """A person's no to a step holds whoever sends it here, and for whatever it does."""
+    approval = bench.session.view.approved.get(bench.plan.content_hash)
+    if approval is None or step.id not in approval.denied:
+        return None
+    return Held("failed", "denied", "step_not_approved", approval.denied[step.id])

@@ -53,9 +53,6 @@ class RetryContext:
     seconds_left: float | None = None
     """Of the run's budget; None: no limit."""
 
-    usd_left: bool = True
-    """False once another paid call would pass the limit."""
-
 
 def repeat_of(spec: ToolSpec) -> Repeat:
     """Say how safe a repeat of a call is, from the contract alone."""
@@ -67,17 +64,16 @@ def repeat_of(spec: ToolSpec) -> Repeat:
 
 
 def decide(context: RetryContext) -> Next:
-    """Look the cell up; a retry without attempts, time or money left becomes a route.
+    """Look the cell up; a retry without attempts or time left becomes a route.
 
-    An unknown effect never becomes a route: what may have happened goes to a person.
+    Money is not asked about: the meter refuses a call that cannot be paid. An unknown effect never
+    becomes a route: what may have happened goes to a person.
     """
     cell = MATRIX[context.outcome][context.repeat]
     if cell != "retry":
         return cell
-    spent = (
-        context.attempt >= context.max_attempts
-        or not context.usd_left
-        or (context.seconds_left is not None and context.seconds_left <= 0)
+    spent = context.attempt >= context.max_attempts or (
+        context.seconds_left is not None and context.seconds_left <= 0
     )
     if not spent:
         return "retry"

@@ -6,23 +6,28 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from plangate.engine.asked import answer_to
 from plangate.engine.attempt import Tried, attempt
+from plangate.engine.authorizer import authorized
 from plangate.engine.checks import run_check
-from plangate.engine.release import Held, prepare
+from plangate.engine.release import Held, Ready, prepare
+from plangate.engine.reread import reread
 from plangate.engine.retry import Next, RetryContext, decide, delay_s, repeat_of
 from plangate.journal.events import StepEnded, StepReleased, VerdictReached
+from plangate.plan.errors import Denied
 from plangate.plan.shape.scope import output_shape
 from plangate.plan.value.frozen import digest
 from plangate.plan.verdict import EvidenceRef, Verdict
 
 if TYPE_CHECKING:
     from plangate.engine.bench import Bench
-    from plangate.journal.events import DecisionTaken
     from plangate.plan.outcome import Outcome
     from plangate.plan.value.step import Action, Step
     from plangate.tools.tool import Tool
 
 _MOST_RECONCILES = 3
+_OPEN = frozenset({"intended", "accepted", "unknown"})
+"""States of an effect that may have happened."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,9 +78,9 @@ async def _tool(bench: Bench, step: Step) -> Ended:
     tool = bench.tools.get(step.tool or "")
     released = reconciles = tries = 0
     while True:
-        ready = prepare(bench, step)
+        bench, ready = await _looked_at(bench, step)
         if isinstance(ready, Held):
-            return _held(step, ready)
+            return await _stopped(bench, step, ready)
         if tool is None:
             return _routed(step, "failed", "denied", "tool_gone", "the tool has no body here")
         if not released:
@@ -91,10 +96,34 @@ async def _tool(bench: Bench, step: Step) -> Ended:
             reconciles += 1
             follow = "retry" if reconciles < _MOST_RECONCILES else "ask"
         if follow == "retry":
-            await asyncio.sleep(delay_s(tries, bench.jitter()))
-            continue
+            await bench.brake.pause(delay_s(tries, bench.jitter()))
+            if not bench.brake.pulled:
+                continue
+            if not (bench.brake.final and tried.outcome == "unknown"):
+                raise asyncio.CancelledError  # the next pass goes on from the ledger
+            follow = "ask"
         status: Literal["failed", "unknown"] = "unknown" if follow == "ask" else "failed"
         return _routed(step, status, tried.outcome, tried.code, tried.says)
+
+
+async def _stopped(bench: Bench, step: Step, held: Held) -> Ended:
+    """A step that may not run (any more); what it may have done before is not forgotten."""
+    if held.status in ("failed", "skipped"):
+        ledger = bench.session.journal.ledger
+        rows = await asyncio.to_thread(ledger.list, run_id=bench.session.run.run_id)
+        if any(row.step == step.id and row.state in _OPEN for row in rows):
+            says = f"it was begun, nobody knows its outcome, and now {held.says}"
+            return _routed(step, "unknown", "unknown", "outcome_unknown", says)
+    return _held(step, held)
+
+
+async def _looked_at(bench: Bench, step: Step) -> tuple[Bench, Ready | Held]:
+    """Look at the step a last time, with the rights of this moment; none are known: none are."""
+    try:
+        bench = await authorized(bench)
+    except Denied as exc:
+        return bench, Held("failed", "denied", "rights_unknown", str(exc))
+    return bench, await reread(bench, step, prepare(bench, step))
 
 
 def _next(bench: Bench, step: Step, tool: Tool, tried: Tried, tries: int) -> Next:
@@ -136,7 +165,7 @@ def _routed(
     by = {route.on: route for route in step.routes}
     route = by.get(code) or by.get(outcome)
     if route is not None and route.action == "skip" and status == "failed":
-        return Ended(step=step.id, status="skipped", code=code, why=why)
+        return Ended(step=step.id, status="skipped", outcome=outcome, code=code, why=why)
     return Ended(
         step=step.id,
         status=status,
@@ -149,13 +178,13 @@ def _routed(
 
 async def _human(bench: Bench, step: Step) -> Ended:
     """A human step is done once its answer stands in the journal; it never guesses one."""
-    answer = _answer(bench, step)
+    answer = answer_to(bench.session, bench.plan, step)
     if answer is None:
         return Ended(step=step.id, status="waiting", code="question", why="a person has to answer")
     output = {**answer.answer, "by": answer.by}
     for misfit in output_shape(step, bench.catalog).accepts(output):
-        where = ".".join(misfit.path) or "answer"
-        return _routed(step, "failed", "unexpected_state", "bad_answer", f"{where} {misfit.says}")
+        says = f"{misfit.path or 'answer'} {misfit.says}"
+        return _routed(step, "failed", "unexpected_state", "bad_answer", says)
     bench.session.emit(StepReleased(step=step.id, plan_version=bench.plan.version))
     if output.get("confirmed") is False:
         says = f"{answer.by} did not confirm"
@@ -169,14 +198,3 @@ async def _human(bench: Bench, step: Step) -> Ended:
         bench.session.emit(VerdictReached(step=step.id, attempt_id="", verdict=verdicts[-1]))
     tried = Tried("success", output=bench.session.put(output), verdicts=tuple(verdicts))
     return _verified(step, tried)
-
-
-def _answer(bench: Bench, step: Step) -> DecisionTaken | None:
-    view = bench.session.view
-    answers = [
-        view.decisions[key]
-        for key, asked in view.questions.items()
-        if asked.step == step.id and asked.kind == "step" and key in view.decisions
-    ]
-    given = [each for each in answers if each.decision == "answer"]
-    return given[-1] if given else None

@@ -16,12 +16,23 @@ from pydantic import Field, JsonValue, ValidationError
 from plangate.plan.value.frozen import F, Frozen, FrozenMap, parse
 
 Choice: TypeAlias = Literal[
-    "approve", "reject", "edit", "changes", "answer", "settle", "retry", "stop"
+    "approve",
+    "reject",
+    "edit",
+    "changes",
+    "answer",
+    "settle",
+    "retry",
+    "stop",
+    "escalate",
+    "request_more_info",
 ]
 """What one can decide.
 
 `approve`, `reject`, `edit` and `changes` (the comment says which) are about a plan; `answer` is for
 human steps; `settle` says what became of an effect; `retry` and `stop` are about a failure.
+`escalate` hands the question to another role, `request_more_info` asks for reads first; neither is
+consent.
 """
 
 Said: TypeAlias = Annotated[str, Field(max_length=10_000)]
@@ -41,13 +52,18 @@ class Answer(Frozen):
         default_factory=dict, validate_default=True
     )
     edits: tuple[JsonValue, ...] = ()
-    """Changes to the plan, in the client's own form."""
+    """For `edit`: JSON Patch operations, `{"step": "S6", "args": {...}}`, `{"inputs": {...}}`; see
+    `plangate.nodes.edit`."""
 
     comment: Said = ""
     by: Said = ""
+    role: Said = ""
+    """In which role the person decides, where a question asks for one."""
+
     answer: JsonValue = None
     """For `answer`: as `{"confirmed": true}` or `{"answer": "blue"}`. For `settle`: as
-    `{"state": "done"}`."""
+    `{"state": "done"}`. For `escalate`: `{"to": "finance"}`. For `request_more_info`:
+    `{"tool": "query_order", "args": {...}}`, or a list of these."""
 
 
 class _Click(Frozen):
@@ -60,6 +76,7 @@ class _Click(Frozen):
     plan_hash: Said = ""
     question_id: Said = ""
     by: Said = ""
+    role: Said = ""
 
 
 _DECISIONS: Final[Mapping[str, Choice]] = {
@@ -93,7 +110,20 @@ def read_answer(raw: object, asked: Mapping[str, Any] | None = None) -> Answer |
     else:
         click = _read(_Click, said)
         got = click if isinstance(click, str) else _clicked(click)
+        if isinstance(got, Answer) and got.decision == "edit" and _about_a_plan(asked):
+            return _TEXTS
     return got if isinstance(got, str) else _meant(got, asked or {})
+
+
+_TEXTS: Final = (
+    "edited fields of this client come back as text, whatever they were, so nothing of them is "
+    'taken; send {"decision": "edit", "edits": [{"step": "S6", "args": {...}}]} with typed values'
+)
+
+
+def _about_a_plan(asked: Mapping[str, Any] | None) -> bool:
+    is_plan: bool = asked is None or asked.get("kind", "approval") == "approval"
+    return is_plan
 
 
 def _unpacked(raw: object) -> Mapping[str, Any] | bool | str:
@@ -132,6 +162,7 @@ def _clicked(click: _Click) -> Answer:
         plan_hash=click.plan_hash,
         question_id=click.question_id,
         by=click.by,
+        role=click.role,
     )
 
 
@@ -196,4 +227,5 @@ def _with(got: Answer, decision: Choice, answer: JsonValue) -> Answer:
         plan_hash=got.plan_hash,
         question_id=got.question_id,
         by=got.by,
+        role=got.role,
     )

@@ -16,6 +16,7 @@ import os
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from contextvars import copy_context
 from queue import SimpleQueue
 from typing import Any, Final, Generic, TypeVar
@@ -165,9 +166,13 @@ def iterate(source: AsyncIterator[T]) -> Iterator[T]:
 def after(seconds: float, act: Callable[[], None]) -> None:
     """Call `act` in a worker thread, some time from now, unless the process ends before."""
     loop = portal().loop
-    loop.call_soon_threadsafe(
-        lambda: loop.call_later(seconds, lambda: loop.run_in_executor(None, act))
-    )
+
+    def due() -> None:
+        with suppress(RuntimeError):  # the process is ending, and its worker threads have gone
+            loop.run_in_executor(None, act)
+
+    with suppress(RuntimeError):  # as above, and the loop is closed
+        loop.call_soon_threadsafe(lambda: loop.call_later(seconds, due))
 
 
 class Bridged(Runnable[State, dict[str, Any]]):

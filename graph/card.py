@@ -7,12 +7,15 @@ Markdown is written from what came out, so that the two never differ.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from plangate.graph.arguments import resolved
+from plangate.graph.fallout import Loss
 from plangate.graph.lens import Lens, block, in_markdown
 from plangate.plan.catalog import Catalog
 from plangate.plan.facts import PlanEstimate, Range, StepEstimate
-from plangate.plan.value.frozen import digest
+from plangate.plan.value.frozen import Json, digest
 from plangate.plan.value.plan import Condition, Plan
 from plangate.plan.value.step import Check, Step
 
@@ -20,11 +23,28 @@ Shown: TypeAlias = dict[str, Any]
 """JSON data that has passed the lens."""
 
 
-def step_card(step: Step, catalog: Catalog, priced: StepEstimate | None, lens: Lens) -> Shown:
-    """Return a step as it will run."""
-    spec = catalog.tools.get(step.tool or "")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What is known beside the plan when it is shown.
+
+    Args:
+        catalog: The contracts.
+        values: By head of a reference, `inputs` and the outputs of steps that have ended.
+        priced: The estimate of each step.
+    """
+
+    catalog: Catalog
+    values: Mapping[str, Json]
+    priced: Mapping[str, StepEstimate]
+
+
+def step_card(step: Step, known: Known, loss: Loss, lens: Lens) -> Shown:
+    """Return a step as it will run, and what else would not if it were denied."""
+    spec = known.catalog.tools.get(step.tool or "")
+    priced = known.priced.get(step.id)
     before = lens.escaped
-    args = lens.value(step.args)
+    given = resolved(step, known.values)
+    args = lens.value(given.args)
     return {
         "id": step.id,
         "objective": lens.text(step.objective),
@@ -35,7 +55,12 @@ def step_card(step: Step, catalog: Catalog, priced: StepEstimate | None, lens: L
         "external": spec.external if spec else None,
         "undo": spec.undo if spec else None,
         "args": args,
-        "args_sha256": digest(step.args),
+        "args_sha256": digest(given.args),
+        "args_known": given.known,
+        "sources": {
+            lens.text(path): lens.text(given.sources[path]) for path in lens.first(given.sources)
+        },
+        "denying": _loss_card(loss, lens),
         "args_escaped": lens.escaped > before,
         "after": lens.first(sorted(step.needs)),
         "when": None if step.when is None else lens.text(step.when),
@@ -121,6 +146,13 @@ def describe_plan(card: Mapping[str, Any]) -> str:
         ),
         *_listed("Must hold", (each["text"] for each in card["constraints"])),
     ]
+    lines[1:1] = [
+        *_listed("Take note", card["warnings"]),
+        *_listed("Changed since it was approved", (_move(each) for each in card["moved"])),
+    ]
+    if card["quorum"] > 1:
+        lines.append(f"It takes {card['quorum']} different people to approve this.")
+    lines += [_read_on_request(each) for each in card["info"]]
     if card["diff"] is not None:
         lines.append("Changes against the version before:\n\n" + block(card["diff"]))
     return "\n\n".join([*lines, *_missing(card)])
@@ -131,6 +163,7 @@ def describe_question(card: Mapping[str, Any]) -> str:
     lines = [f"**{in_markdown(card['text'])}**", *_listed("Options", card["options"])]
     if card["details"]:
         lines.append(block(card["details"]))
+    lines += [_read_on_request(each) for each in card["info"]]
     lines.append(f"For {card['audience']}. Expires: {card['expires_at'] or 'never'}.")
     return "\n\n".join([*lines, *_missing(card)])
 
@@ -146,8 +179,40 @@ def _describe_step(step: Mapping[str, Any]) -> str:
         *_listed("Only if", [step["when"]] if step["when"] else []),
         *_listed("Checked", (f"{each['level']} {each['claim']}" for each in step["checks"])),
         *_listed("If it fails", (_route(route) for route in step["routes"])),
+        *_denying(step["id"], step["denying"]),
     ]
     return "\n\n".join(lines)
+
+
+def _denying(step: str, loss: Mapping[str, Any]) -> Iterator[str]:
+    parts = []
+    if loss["drops"]:
+        more = f" and {loss['more']} more" if loss["more"] else ""
+        parts.append(f"also drops {', '.join(loss['drops'])}{more}")
+    if loss["cannot_pass"]:
+        parts.append(f"makes it impossible to pass: {', '.join(loss['cannot_pass'])}")
+    if loss["may_not_pass"]:
+        parts.append(f"may fail: {', '.join(loss['may_not_pass'])}")
+    if parts:
+        yield f"Denying {step} {in_markdown('; '.join(parts))}."
+
+
+def _read_on_request(info: Mapping[str, Any]) -> str:
+    return f"Read on request, {in_markdown(str(info['tool']))}:\n\n{block(info)}"
+
+
+def _move(moved: Mapping[str, Any]) -> str:
+    now = "cannot be read now" if moved["now"] is None else f"is {moved['now']} now"
+    return f"{moved['object']} was {moved['was']}, {now}"
+
+
+def _loss_card(loss: Loss, lens: Lens) -> Shown:
+    return {
+        "drops": list(loss.steps),
+        "more": loss.more,
+        "cannot_pass": lens.first(loss.cannot_pass),
+        "may_not_pass": lens.first(loss.may_not_pass),
+    }
 
 
 def _route(route: Mapping[str, Any]) -> str:

@@ -74,9 +74,11 @@ def find_run(name: str, state: State, call: Call, desk: Desk) -> str:
         ConfigError: There is neither a run nor a goal, or the run is another thread's.
         RunBusy, WaitingForPerson: As `owned`.
     """
-    if name != "planner" or not _goal(state):
-        return _own_run(state, call, desk.journal)
     latest = desk.journal.runs.latest_of_thread(call.thread_id) if call.thread_id else None
+    if name != "planner" or not _goal(state):
+        # A resume whose checkpoint is lost begins at the planner with nothing but its thread.
+        lost = "run_id" not in state and latest is not None and latest.status != "ended"
+        return latest.run_id if lost and latest else _own_run(state, call, desk.journal)
     if latest is not None and _goes_on(latest, state, call, desk.journal):
         return latest.run_id
     if latest is not None and latest.status != "ended":

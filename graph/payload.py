@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from plangate.graph.answer import Answer, read_answer
 from plangate.graph.card import (
+    Known,
     Shown,
     describe_plan,
     describe_question,
@@ -22,11 +23,13 @@ from plangate.graph.card import (
     plan_card,
     step_card,
 )
+from plangate.graph.fallout import NAMED, Fallout
 from plangate.graph.lens import Lens
 from plangate.plan.catalog import Catalog
 from plangate.plan.facts import PlanEstimate
 from plangate.plan.value.frozen import Frozen, Json, thaw
 from plangate.plan.value.plan import Plan
+from plangate.plan.value.step import Step
 
 __all__ = [
     "Answer",
@@ -63,6 +66,33 @@ class ApprovalCard:
     """Against the version before (`plan.value.diff.PlanDiff`)."""
 
     expires_at: datetime | None = None
+    audience: str = "operator"
+    allowed: tuple[str, ...] = ("approve", "reject", "edit", "changes")
+    """Decisions that count."""
+
+    roles: tuple[str, ...] = ()
+    """Consent counts only from one of these; empty: from anyone."""
+
+    quorum: int = 1
+    """How many different people must approve."""
+
+    outputs: Mapping[str, Json] = field(default_factory=dict)
+    """Of steps that have ended: with them, arguments are known that were not before."""
+
+    settled: frozenset[str] = frozenset()
+    """Steps that have ended, which nobody can deny any more."""
+
+    warnings: tuple[str, ...] = ()
+    moved: tuple[Mapping[str, Json], ...] = ()
+    """What changed outside since an approval: `object`, `was`, `now`."""
+
+    info: tuple[Mapping[str, Json], ...] = ()
+    """What was read because somebody asked for more."""
+
+    @property
+    def to_confirm(self) -> tuple[str, ...]:
+        """Steps that a review of single steps must answer."""
+        return tuple(s for s in self.confirm if s in self.plan.by_id and s not in self.settled)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +117,12 @@ class QuestionCard:
     plan_hash: str
     plan_ref: str
     expires_at: datetime | None = None
+    roles: tuple[str, ...] = ()
+    info: tuple[Mapping[str, Json], ...] = ()
+
+
+SURELY_TOO_MANY: Final = LARGEST // 400
+"""Steps that never fit together, as the shortest card of one is longer than 400 bytes."""
 
 
 class _Room(NamedTuple):
@@ -111,18 +147,22 @@ _ROOMS: Final = (
 """Tried in turn; the last one always fits."""
 
 _ANSWERS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
-    "approval": (("approve", "reject", "changes"), ("approve", "reject")),
+    "approval": ((), ("approve", "reject")),
     "confirm": (("answer",), ("approve", "reject")),
     "step": (("answer",), ("edit", "respond")),
-    "effect": (("settle", "retry", "stop"), ("edit", "respond")),
-    "escalation": (("retry", "stop"), ("edit", "respond")),
+    "effect": (
+        ("settle", "retry", "stop", "escalate", "request_more_info"),
+        ("edit", "respond"),
+    ),
+    "escalation": (("retry", "stop", "escalate", "request_more_info"), ("edit", "respond")),
 }
 """By kind of question: the decisions that count, and the buttons that stand for them."""
 
 
 def approval_payload(card: ApprovalCard) -> Shown:
     """Return the payload that asks for the approval of a plan version."""
-    return _fitting(lambda room: _approval(card, room))
+    fallout = Fallout(card.plan, card.catalog, card.settled)
+    return _fitting(lambda room: _approval(card, fallout, room), steps=len(card.to_confirm))
 
 
 def question_payload(card: QuestionCard) -> Shown:
@@ -130,32 +170,48 @@ def question_payload(card: QuestionCard) -> Shown:
     return _fitting(lambda room: _question(card, room))
 
 
-def _fitting(build: Callable[[_Room], Shown]) -> Shown:
+def _fitting(build: Callable[[_Room], Shown], steps: int = 0) -> Shown:
     payload: Shown = {}
     for room in _ROOMS:
+        if room.steps is None and steps > SURELY_TOO_MANY:
+            continue
         payload = build(room)
         if len(json.dumps(payload, ensure_ascii=False).encode()) <= LARGEST:
             break
     return payload
 
 
-def _approval(card: ApprovalCard, room: _Room) -> Shown:
+def _approval(card: ApprovalCard, fallout: Fallout, room: _Room) -> Shown:
     plan, lens = card.plan, Lens(room.text, room.most)
-    priced = {each.step: each for each in card.estimate.steps}
-    steps = [plan.by_id[each] for each in card.confirm if each in plan.by_id]
+    confirm = card.to_confirm
+    steps = [plan.by_id[each] for each in confirm]
     shown, left = steps[: room.steps], steps[len(steps[: room.steps]) :]
-    others = [each for each in plan.steps if each.id not in card.confirm]
+    asked = frozenset(confirm)
+    others = [each for each in plan.steps if each.id not in asked]
+    known = Known(
+        catalog=card.catalog,
+        values={"inputs": plan.inputs, **card.outputs},
+        priced={each.step: each for each in card.estimate.steps},
+    )
     native: Shown = {
         **_head("plan_approval", "approval", card, plan.version, plan.content_hash),
         **plan_card(plan, lens),
+        "audience": card.audience,
+        "roles": list(card.roles),
+        "quorum": card.quorum,
         "parent_hash": plan.parent_hash,
+        "author": {"kind": plan.author.kind, "name": lens.text(plan.author.name)},
         "catalog_hash": card.catalog.content_hash,
         "policy_hash": card.policy_hash,
         "tier": card.tier,
         "reasons": [lens.text(reason) for reason in lens.first(card.reasons)],
-        "steps": [step_card(step, card.catalog, priced.get(step.id), lens) for step in shown],
+        "warnings": [lens.text(each) for each in lens.first(card.warnings)],
+        "moved": [lens.value(each) for each in lens.first(card.moved)],
+        "info": [lens.value(each) for each in lens.first(card.info)],
+        "confirm": lens.first(confirm),
+        "steps": [step_card(s, known, fallout.of([s.id], NAMED), lens) for s in shown],
         "left_out": [step.id for step in lens.first(left)],
-        "other": [{"id": s.id, "capability": s.capability} for s in lens.first(others)],
+        "other": [_other(step, card.settled) for step in lens.first(others)],
         "diff": None if card.diff is None else lens.value(thaw(card.diff.model_dump(mode="json"))),
         "estimate": estimate_card(card.estimate),
     }
@@ -166,17 +222,24 @@ def _approval(card: ApprovalCard, room: _Room) -> Shown:
     return _for_clients(native, f"approve_plan_v{plan.version}", args, copies=room.copies)
 
 
+def _other(step: Step, settled: frozenset[str]) -> Shown:
+    ended = {"ended": True} if step.id in settled else {}
+    return {"id": step.id, "capability": step.capability, **ended}
+
+
 def _question(card: QuestionCard, room: _Room) -> Shown:
     lens = Lens(room.text, room.most)
-    hidden = room.steps == 0 and bool(card.details)
+    hidden = room.steps == 0 and bool(card.details or card.info)
     native: Shown = {
         **_head("question", card.kind, card, card.plan_version, card.plan_hash),
         "audience": card.audience,
+        "roles": list(card.roles),
         "step": card.step,
         "text": lens.text(card.text),
         "answer_type": card.answer_type if card.kind == "step" else None,
         "options": [lens.text(option) for option in lens.first(card.options)],
         "details": {} if hidden else lens.value(thaw(card.details)),
+        "info": [] if hidden else [lens.value(each) for each in lens.first(card.info)],
     }
     native["overflow"] = _overflow(lens, int(hidden), card.run_id, card.plan_ref)
     native["description"] = describe_question(native)
@@ -192,6 +255,8 @@ def _head(
         "confirm",
     )
     decisions, buttons = _ANSWERS["confirm" if confirm else kind]
+    if isinstance(card, ApprovalCard):
+        decisions = card.allowed
     expires = None if card.expires_at is None else card.expires_at.isoformat()
     return {
         "type": form,
@@ -211,6 +276,7 @@ def _head(
             "plan_hash": content_hash,
             "by": "who",
             "comment": "",
+            **({"steps": {}, "edits": []} if kind == "approval" else {}),
         },
         "buttons": list(buttons),
     }
@@ -247,7 +313,8 @@ def _for_clients(native: Shown, name: str, args: Shown, *, copies: bool) -> Show
         "config": {
             "allow_accept": "approve" in buttons,
             "allow_edit": "edit" in buttons,
-            "allow_respond": native["answer_type"] != "confirm",
+            "allow_respond": native["answer_type"] != "confirm"
+            and (native["kind"] != "approval" or "changes" in native["allowed_decisions"]),
             "allow_ignore": False,
         },
     }

@@ -16,11 +16,13 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
+from copy import copy
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
     ChannelVersions,
     Checkpoint,
     CheckpointMetadata,
@@ -34,6 +36,10 @@ from plangate.plan.errors import ConfigError, JournalError
 BUSY_S: Final = 30.0
 """How long a write waits for another process before it gives up, in seconds."""
 
+_ANSWER: Final = "__resume__"
+"""The channel of answers to interrupts; its name in LangGraph is not public, a test pins it."""
+
+S = TypeVar("S")
 _HOMES: Final = {
     "langgraph.checkpoint.sqlite": "sqlite",
     "langgraph.checkpoint.postgres": "postgresql",
@@ -154,6 +160,36 @@ def checkpoints_path(journal_url: str) -> Path:
     """Return the file beside the journal's that holds its checkpoints."""
     journal = Path(journal_url.partition(":///")[2].partition("?")[0])
     return journal.with_name(f"{journal.stem}.checkpoints{journal.suffix or '.db'}")
+
+
+def forgetting_answers(saver: S) -> S:
+    """Return a view of a saver that keeps no answer to an interrupt.
+
+    LangGraph saves what `Command(resume=...)` brought before the node runs. A node that refuses the
+    caller (another principal, a run that is held elsewhere) leaves it there, and the next
+    `invoke(None)` by whoever may would take it for an answer. What counts is in the journal.
+
+    Args:
+        saver: Ours or a host's; it is not changed, since other graphs may use it.
+    """
+    if not isinstance(saver, BaseCheckpointSaver):
+        return saver
+    view: Any = copy(saver)
+
+    def put_writes(config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
+        if kept := _without_answers(writes):
+            saver.put_writes(config, kept, task_id, task_path)
+
+    async def aput_writes(config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
+        if kept := _without_answers(writes):
+            await saver.aput_writes(config, kept, task_id, task_path)
+
+    view.put_writes, view.aput_writes = put_writes, aput_writes
+    return cast("S", view)
+
+
+def _without_answers(writes: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    return [(channel, value) for channel, value in writes if channel != _ANSWER]
 
 
 def check_saver(saver: object, journal_url: str) -> None:

@@ -35,7 +35,7 @@ NEXT: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "verifier",
             "settle",
         ),
-        "executor": ("verifier", "human_gate", "reflector", "settle"),
+        "executor": ("verifier", "validator", "human_gate", "reflector", "settle"),
         "verifier": ("settle", "reflector", "executor", "human_gate"),
         "reflector": ("replanner", "human_gate", "settle", "executor"),
         "replanner": ("validator", "human_gate", "settle"),

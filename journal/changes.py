@@ -5,6 +5,7 @@ Nothing here may fail: an event about something the view does not know is taken 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import singledispatch
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from plangate.journal.events import (
     DecisionTaken,
     DraftRefused,
     GoalVerified,
+    InfoRead,
     ModelCalled,
     PlanCriticized,
     PlanProposed,
@@ -29,8 +31,10 @@ from plangate.journal.events import (
     StepReleased,
     TriggerFired,
     VerdictReached,
+    WorldMoved,
 )
 from plangate.journal.progress import AttemptView, StepView
+from plangate.plan.value.frozen import thaw
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -118,8 +122,10 @@ def _decided(event: DecisionTaken, view: RunView) -> None:
     if event.question_id in view.decisions:
         return
     view.decisions[event.question_id] = event
-    view.open_trigger = None
-    view.drafts = 0 if event.decision == "changes" else view.drafts
+    view.decided[event.question_id] = view.seq
+    if event.decision not in ("escalate", "request_more_info"):  # what is asked about still stands
+        view.open_trigger = None
+    view.drafts = 0 if event.decision in ("changes", "edit") else view.drafts
     asked = view.questions.get(event.question_id)
     if asked is not None:
         _answered(event, asked, view)
@@ -147,6 +153,20 @@ def _approval(event: DecisionTaken, asked: QuestionAsked, view: RunView) -> None
     meant = event.content_hash in ("", content) and content not in view.rejected
     if event.decision == "approve" and meant:
         view.approved[content] = event
+    inputs = event.answer.get("inputs")
+    if event.decision == "edit" and isinstance(inputs, Mapping):
+        view.inputs_changed.update({name: thaw(value) for name, value in inputs.items()})
+
+
+@change.register(InfoRead)
+def _info(event: InfoRead, view: RunView) -> None:
+    view.info.append(event)
+
+
+@change.register(WorldMoved)
+def _moved(event: WorldMoved, view: RunView) -> None:
+    view.moved.append(event)
+    view.approved.pop(event.content_hash, None)
 
 
 @change.register(StepReleased)
@@ -171,7 +191,7 @@ def _attempt_ended(event: AttemptEnded, view: RunView) -> None:
     _spend(view, event.usd)
     seen = view.attempts.get(event.attempt_id)
     if seen is not None:
-        view.attempts[event.attempt_id] = replace(seen, ended=event)
+        view.attempts[event.attempt_id] = replace(seen, ended=event, ended_seq=view.seq)
 
 
 @change.register(VerdictReached)
@@ -186,6 +206,8 @@ def _judged(event: VerdictReached, view: RunView) -> None:
 
 @change.register(StepEnded)
 def _step_ended(event: StepEnded, view: RunView) -> None:
+    if event.outcome == "denied":
+        view.denied.append(event)
     if event.plan_version != view.version:
         return
     view.steps[event.step] = replace(

@@ -1,7 +1,8 @@
 """What people decided: one row a question, and the first answer is the answer.
 
 Anybody may record a decision, with no lease; the owner of the run folds it in. So two consoles and
-a command can answer at once, and all but one learn who was first.
+a command can answer at once, and all but one learn who was first. Where several people must agree,
+each approval is a vote, one for each of them, and the last that it takes makes the decision.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ import sqlalchemy as sa
 from pydantic import Field
 from pydantic_core import to_json
 
-from plangate.journal.schema import DECISIONS
+from plangate.journal.schema import DECISIONS, VOTES
 from plangate.journal.store import Store, insert_new
-from plangate.plan.value.frozen import Args, Frozen, load_json, thaw
+from plangate.plan.value.frozen import Args, Frozen, load_json, parse, thaw
 
 
 class Decision(Frozen):
@@ -49,6 +50,16 @@ class Recorded(NamedTuple):
     """The one that counts: the given one if it won, else the one that was first."""
 
 
+class Polled(NamedTuple):
+    """What became of a vote."""
+
+    votes: tuple[Decision, ...]
+    """All that count so far, oldest first."""
+
+    recorded: Recorded | None
+    """None: more people have to agree."""
+
+
 class Decisions:
     """All decisions of one journal."""
 
@@ -57,13 +68,41 @@ class Decisions:
 
     def record(self, decision: Decision) -> Recorded:
         """Store an answer if it is the first one to its question."""
-        row = {name: getattr(decision, name) for name in Decision.model_fields}
-        row["answer"] = to_json(thaw(decision.answer)).decode()
-        row["steps"] = to_json(decision.steps).decode()
         with self._store.write() as tx:
-            won = tx.execute(insert_new(DECISIONS).values(row)).rowcount == 1
-            first = tx.execute(_of(DECISIONS.c.question_id == decision.question_id)).one()
-        return Recorded(won, _decision(first))
+            return _record(tx, decision)
+
+    def vote(self, vote: Decision, *, needs: int) -> Polled:
+        """Count one person's approval, and decide once enough different people gave theirs.
+
+        The same person counts once, by name, without regard to case: the first vote stays.
+
+        Args:
+            vote: The approval.
+            needs: How many different people it takes.
+        """
+        row = {
+            "question_id": vote.question_id,
+            "voter": vote.by.strip().casefold(),
+            "run_id": vote.run_id,
+            "at": vote.at,
+            "body": vote.model_dump_json(),
+        }
+        this = DECISIONS.c.question_id == vote.question_id
+        with self._store.write() as tx:
+            first = tx.execute(_of(this)).first()
+            if first is None:
+                tx.execute(insert_new(VOTES).values(row))
+            votes = _votes(tx, vote.question_id)
+            if first is not None:
+                return Polled(votes, Recorded(won=False, decision=_decision(first)))
+            if len(votes) < needs:
+                return Polled(votes, None)
+            return Polled(votes, _record(tx, joined(votes)))
+
+    def votes(self, question_id: str) -> tuple[Decision, ...]:
+        """Return the approvals of a question that takes several, oldest first."""
+        with self._store.read() as tx:
+            return _votes(tx, question_id)
 
     def get(self, question_id: str) -> Decision | None:
         """Return the answer to a question, or None if there is none yet."""
@@ -75,6 +114,44 @@ class Decisions:
         """Return the answers to a run's questions, oldest first."""
         with self._store.read() as tx:
             return [_decision(row) for row in tx.execute(_of(DECISIONS.c.run_id == run_id))]
+
+
+def joined(votes: tuple[Decision, ...]) -> Decision:
+    """Return what several approvals say together: only what each of them approved.
+
+    Where nothing is left, it is a rejection: an empty list of steps would mean all of them.
+    """
+    last = votes[-1]
+    said = [
+        {"by": each.by, "at": each.at.isoformat(), "answer": thaw(each.answer)} for each in votes
+    ]
+    partial = [each.steps for each in votes if each.steps]
+    steps = tuple(step for step in (partial or [()])[0] if all(step in each for each in partial))
+    return last.model_copy(
+        update={
+            "decision": "reject" if partial and not steps else "approve",
+            "by": ", ".join(each.by for each in votes),
+            "answer": {"votes": said},
+            "comment": "; ".join(each.comment for each in votes if each.comment),
+            "steps": steps,
+            "expires_at": min((e.expires_at for e in votes if e.expires_at), default=None),
+        }
+    )
+
+
+def _record(tx: sa.Connection, decision: Decision) -> Recorded:
+    row = {name: getattr(decision, name) for name in Decision.model_fields}
+    row["answer"] = to_json(thaw(decision.answer)).decode()
+    row["steps"] = to_json(decision.steps).decode()
+    won = tx.execute(insert_new(DECISIONS).values(row)).rowcount == 1
+    first = tx.execute(_of(DECISIONS.c.question_id == decision.question_id)).one()
+    return Recorded(won, _decision(first))
+
+
+def _votes(tx: sa.Connection, question_id: str) -> tuple[Decision, ...]:
+    found = sa.select(VOTES.c.body).where(VOTES.c.question_id == question_id)
+    rows = tx.execute(found.order_by(VOTES.c.at, VOTES.c.voter))
+    return tuple(parse(Decision, row.body) for row in rows)
 
 
 def _of(where: sa.ColumnElement[bool]) -> sa.Select[Any]:

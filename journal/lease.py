@@ -32,6 +32,13 @@ class Lease:
     """When others may take over, unless the lease is renewed."""
 
 
+MINE = sa.and_(
+    RUNS.c.run_id == sa.bindparam("lease_run"),
+    RUNS.c.owner == sa.bindparam("lease_owner"),
+    RUNS.c.epoch == sa.bindparam("lease_epoch"),
+)
+"""True of a run's row for its present owner; the parameters are those of `mine`."""
+
 _HOLDER = (
     sa.select(RUNS.c.owner, RUNS.c.epoch)
     .where(RUNS.c.run_id == sa.bindparam("run_id"))
@@ -39,7 +46,16 @@ _HOLDER = (
 )
 
 
-def check(tx: sa.Connection, lease: Lease) -> None:
+def mine(lease: Lease) -> dict[str, object]:
+    """Return the parameters of `MINE`."""
+    return {
+        "lease_run": lease.run_id,
+        "lease_owner": lease.owner,
+        "lease_epoch": lease.epoch,
+    }
+
+
+def fence(tx: sa.Connection, lease: Lease) -> None:
     """Stop a former owner. The run's row cannot change until the transaction ends.
 
     Raises:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
 import sqlalchemy as sa
 
-from plangate.journal.lease import Lease, check
+from plangate.journal.lease import Lease, fence
 from plangate.journal.runs import refuse_if_busy
 from plangate.journal.schema import EFFECTS, RUNS
 from plangate.journal.store import Store, insert_new
@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     from plangate.journal.events import Ref
     from plangate.plan.outcome import EffectState
 
-_UNSETTLED: tuple[EffectState, ...] = ("intended", "accepted", "unknown")
+UNSETTLED: tuple[EffectState, ...] = ("intended", "accepted", "unknown")
+"""States of an effect that may still turn out either way."""
+
 _FROM: dict[EffectState, tuple[EffectState, ...]] = {
     "accepted": ("intended", "unknown"),
-    "done": _UNSETTLED,
-    "failed": _UNSETTLED,
-    "unknown": _UNSETTLED,
+    "done": UNSETTLED,
+    "failed": UNSETTLED,
+    "unknown": UNSETTLED,
     "compensated": ("done",),
 }
 """By the new state, the states it may follow. `intended` is set by `intend` alone."""
@@ -123,7 +125,7 @@ class Ledger:
         assert intent.run_id == lease.run_id, "an intent belongs to the run that is held"  # noqa: S101
         row = _fresh(intent, lease.epoch, self._clock())
         with self._store.write() as tx:
-            check(tx, lease)
+            fence(tx, lease)
             fresh = tx.execute(insert_new(EFFECTS).values(row)).rowcount == 1
             known = _load(tx, intent.effect_key)
             if not fresh and known.state == "failed":
@@ -164,6 +166,14 @@ class Ledger:
             row = tx.execute(sa.select(EFFECTS).where(_is(effect_key))).first()
         return None if row is None else _effect(row)
 
+    def under(self, run_id: str, approval: str, step: str) -> tuple[EffectRow, ...]:
+        """Return the effects that one approval of one step was used for, also those that failed."""
+        used = sa.and_(
+            EFFECTS.c.run_id == run_id, EFFECTS.c.approval == approval, EFFECTS.c.step == step
+        )
+        with self._store.read() as tx:
+            return tuple(_effect(row) for row in tx.execute(sa.select(EFFECTS).where(used)))
+
     def list(
         self, run_id: str | None = None, state: EffectState | None = None
     ) -> tuple[EffectRow, ...]:
@@ -180,9 +190,9 @@ class Ledger:
         self, lease: Lease, effect_key: str, state: EffectState, said: Settlement
     ) -> EffectRow:
         now = self._clock()
-        settled = None if state in _UNSETTLED else now
+        settled = None if state in UNSETTLED else now
         with self._store.write() as tx:
-            check(tx, lease)
+            fence(tx, lease)
             row = _load(tx, effect_key)
             if row.run_id != lease.run_id:
                 _other_run_rests(tx, row.run_id, now)

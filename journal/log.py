@@ -25,7 +25,7 @@ from plangate.journal.events import (
     RunEnded,
     StepReleased,
 )
-from plangate.journal.lease import Lease, check
+from plangate.journal.lease import MINE, Lease, fence, mine
 from plangate.journal.schema import EVENTS, RUNS
 from plangate.plan.errors import Conflict, JournalError
 
@@ -49,12 +49,7 @@ _STATUS: Mapping[type, Status] = MappingProxyType(
 _ADD = sa.insert(EVENTS)
 _ADVANCE = (
     sa.update(RUNS)
-    .where(
-        RUNS.c.run_id == sa.bindparam("lease_run"),
-        RUNS.c.owner == sa.bindparam("lease_owner"),
-        RUNS.c.epoch == sa.bindparam("lease_epoch"),
-        RUNS.c.last_seq == sa.bindparam("expected_seq"),
-    )
+    .where(MINE, RUNS.c.last_seq == sa.bindparam("expected_seq"))
     .values(last_seq=sa.bindparam("new_seq"), updated_at=sa.bindparam("now"))
 )
 _BEFORE_STEPS = RUNS.c.status.in_(["planning", "stopped"])
@@ -130,7 +125,7 @@ class Log:
         changes = _changes([each.event for each in written])
         # Most batches change no status: the statement made once is compiled once.
         advance = _ADVANCE.values(**changes) if changes else _ADVANCE
-        where = {**_where(lease, expected_seq), "new_seq": seq, "now": self._clock()}
+        where = mine(lease) | {"expected_seq": expected_seq, "new_seq": seq, "now": self._clock()}
         rows = [
             {
                 "run_id": lease.run_id,
@@ -192,18 +187,9 @@ def _released(before: Any) -> Any:
     return "running" if isinstance(before, str) and before == "stopped" else before
 
 
-def _where(lease: Lease, expected_seq: int) -> dict[str, object]:
-    return {
-        "lease_run": lease.run_id,
-        "lease_owner": lease.owner,
-        "lease_epoch": lease.epoch,
-        "expected_seq": expected_seq,
-    }
-
-
 def _refused(tx: sa.Connection, lease: Lease, expected_seq: int) -> JournalError:
     """Find out why the run's row did not match."""
-    check(tx, lease)
+    fence(tx, lease)
     last = tx.execute(sa.select(RUNS.c.last_seq).where(RUNS.c.run_id == lease.run_id)).scalar_one()
     return Conflict(
         f"run {lease.run_id!r} has {last} events, and the writer expected {expected_seq}",

@@ -44,6 +44,9 @@ _FIRST = (
         "by" TEXT NOT NULL, at TEXT NOT NULL, answer TEXT NOT NULL, comment TEXT NOT NULL,
         content_hash TEXT NOT NULL, steps TEXT NOT NULL, expires_at TEXT)""",
     "CREATE INDEX decisions_by_run ON decisions (run_id)",
+    """CREATE TABLE votes (
+        question_id TEXT NOT NULL, voter TEXT NOT NULL, run_id TEXT NOT NULL, at TEXT NOT NULL,
+        body TEXT NOT NULL, PRIMARY KEY (question_id, voter))""",
     "CREATE TABLE artifacts (ref TEXT NOT NULL PRIMARY KEY, body TEXT NOT NULL)",
 )
 

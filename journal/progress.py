@@ -35,3 +35,5 @@ class AttemptView:
 
     started: AttemptStarted
     ended: AttemptEnded | None = None
+    ended_seq: int = 0
+    """Number of the event that ended it; tells what a decision could rest on."""

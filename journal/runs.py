@@ -17,15 +17,13 @@ from typing import Any, Literal, TypeAlias, get_args
 import sqlalchemy as sa
 
 from plangate.journal.clock import EPOCH, Clock
-from plangate.journal.lease import Lease, check, unknown_run
-from plangate.journal.owner import is_dead, owner_name
+from plangate.journal.lease import MINE, Lease, fence, mine, unknown_run
+from plangate.journal.owner import is_dead
 from plangate.journal.schema import RUNS
 from plangate.journal.store import Store, insert_new
 from plangate.plan.errors import ConfigError, Conflict, RunBusy
 from plangate.plan.facts import Rights
 from plangate.plan.value.frozen import parse
-
-__all__ = ["Lease", "Run", "Runs", "Status", "owner_name"]
 
 Status: TypeAlias = Literal["planning", "waiting", "running", "stopped", "ended"]
 """Where a run is: `waiting` for a person, `stopped` at a limit (it can be resumed), `ended`."""
@@ -56,13 +54,6 @@ class Run:
     owner: str | None = None
     epoch: int = 0
     lease_until: datetime | None = None
-
-
-_MINE = sa.and_(
-    RUNS.c.run_id == sa.bindparam("lease_run"),
-    RUNS.c.owner == sa.bindparam("lease_owner"),
-    RUNS.c.epoch == sa.bindparam("lease_epoch"),
-)
 
 
 class Runs:
@@ -159,18 +150,25 @@ class Runs:
             LeaseLost: Another owner came.
         """
         with self._store.write() as tx:
-            check(tx, lease)
+            fence(tx, lease)
             row = _held(tx, lease.run_id)
             until = self._clock() + timedelta(seconds=ttl_s)
             until = max(until, row.lease_until or until)
-            tx.execute(sa.update(RUNS).where(_MINE).values(lease_until=until), _mine(lease))
+            tx.execute(sa.update(RUNS).where(MINE).values(lease_until=until), mine(lease))
         return replace(lease, expires_at=until)
 
     def release(self, lease: Lease) -> None:
         """Let go of a run. Nothing happens if the lease was lost before."""
-        free = sa.update(RUNS).where(_MINE).values(owner=None, lease_until=None)
+        free = sa.update(RUNS).where(MINE).values(owner=None, lease_until=None)
         with self._store.write() as tx:
-            tx.execute(free, _mine(lease))
+            tx.execute(free, mine(lease))
+
+
+def is_at_work(run: Run | sa.Row[*tuple[Any, ...]], now: datetime) -> bool:
+    """True if the lease on a run is live, and its owner is not known to be dead."""
+    if run.owner is None or run.lease_until is None:
+        return False
+    return run.lease_until > now and not is_dead(run.owner)
 
 
 def refuse_if_busy(row: sa.Row[*tuple[Any, ...]], now: datetime) -> None:
@@ -179,7 +177,7 @@ def refuse_if_busy(row: sa.Row[*tuple[Any, ...]], now: datetime) -> None:
     Raises:
         RunBusy: The lease is live, and its owner is not known to be dead.
     """
-    if row.owner is None or row.lease_until <= now or is_dead(row.owner):
+    if not is_at_work(row, now):
         return
     until = row.lease_until.isoformat(timespec="seconds")
     raise RunBusy(
@@ -198,14 +196,6 @@ def _held(tx: sa.Connection, run_id: str) -> sa.Row[*tuple[Any, ...]]:
 
 def _newest() -> sa.Select[Any]:
     return sa.select(RUNS).order_by(RUNS.c.created_at.desc(), RUNS.c.run_id.desc())
-
-
-def _mine(lease: Lease) -> dict[str, object]:
-    return {
-        "lease_run": lease.run_id,
-        "lease_owner": lease.owner,
-        "lease_epoch": lease.epoch,
-    }
 
 
 def _run(row: sa.Row[*tuple[Any, ...]]) -> Run:

@@ -142,6 +142,16 @@ DECISIONS = sa.Table(
     sa.Index("decisions_by_run", "run_id"),
 )
 
+VOTES = sa.Table(
+    "votes",
+    TABLES,
+    sa.Column("question_id", sa.Text, primary_key=True),
+    sa.Column("voter", sa.Text, primary_key=True),
+    _text("run_id"),
+    _time("at"),
+    _text("body"),
+)
+
 ARTIFACTS = sa.Table(
     "artifacts",
     TABLES,

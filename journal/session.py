@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from plangate.journal.journal import Journal
-    from plangate.journal.runs import Lease, Run
+    from plangate.journal.lease import Lease
+    from plangate.journal.runs import Run
 
 _KEPT_BYTES = 32 * 1024 * 1024
 

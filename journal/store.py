@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,8 @@ class Store:
         self._writing = engine.execution_options(plangate_writes=True)
         # SQLite's own waiting is a sleep of up to 100 ms; threads of one process hand over at once.
         self._turn = threading.Lock()
+        self._path = str(engine.url.database)
+        self._file: tuple[int, int] | None = None
 
     @property
     def url(self) -> str:
@@ -63,6 +65,17 @@ class Store:
         """
         with self._turn, _translated(self.engine.url), self._writing.begin() as tx:
             yield tx
+            self._check_place()
+
+    def _check_place(self) -> None:
+        """A file that was taken away takes everything that is written, and keeps nothing."""
+        found = _identity(self._path)
+        self._file = self._file or found
+        if found is None or found != self._file:
+            raise JournalError(
+                f"the journal at {self._path!r} was removed or replaced while it was open",
+                hint="put the file back, or start anew; nothing more is done that it cannot keep",
+            )
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
@@ -77,6 +90,14 @@ class Store:
     def close(self) -> None:
         """Close all connections. A closed store opens them again when it is used."""
         self.engine.dispose()
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def insert_new(table: sa.Table) -> Insert:
@@ -132,19 +153,23 @@ def _parsed(url: str) -> sa.URL:
 def _prepare(connection: sqlite3.Connection, _record: object) -> None:
     connection.isolation_level = None  # transactions begin in `_begin`, not behind our back
     try:
-        with closing(connection.cursor()) as cursor:
-            _enter_wal(cursor)
-            cursor.execute("PRAGMA synchronous=FULL")
+        enter_wal(connection)
+        connection.execute("PRAGMA synchronous=FULL")
     except sqlite3.Error:
         connection.close()
         raise
 
 
-def _enter_wal(cursor: sqlite3.Cursor) -> None:
+def enter_wal(connection: sqlite3.Connection) -> None:
+    """Let readers and one writer of a file work at once; waits for others that open it now.
+
+    Raises:
+        sqlite3.Error: The file is no database, or was locked for `BUSY_S`.
+    """
     deadline = time.monotonic() + BUSY_S
     while True:
         try:
-            cursor.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA journal_mode=WAL")
         except sqlite3.OperationalError as exc:
             # The first switch of a new file ignores the busy time-out: two openers, one fails.
             if "locked" not in str(exc) or time.monotonic() > deadline:
@@ -164,6 +189,9 @@ def _begin(connection: sa.Connection) -> None:
 def _translated(url: sa.URL) -> Iterator[None]:
     try:
         yield
+    except UnicodeEncodeError as exc:
+        what = "a record holds text that is not valid Unicode"
+        raise JournalError(what, hint="clean text from outside before it is recorded") from exc
     except (sa.exc.DBAPIError, sa.exc.TimeoutError, sqlite3.Error) as exc:
         cause: Any = getattr(exc, "orig", None) or exc
         said = str(cause)

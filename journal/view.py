@@ -19,6 +19,8 @@ from plangate.plan.errors import JournalError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pydantic import JsonValue
+
     from plangate.journal.events import (
         BudgetStopped,
         DecisionTaken,
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
         Entry,
         Event,
         GoalVerified,
+        InfoRead,
         PlanCriticized,
         PlanProposed,
         PlanValidated,
@@ -33,7 +36,9 @@ if TYPE_CHECKING:
         Ref,
         Reflected,
         RunEnded,
+        StepEnded,
         TriggerFired,
+        WorldMoved,
     )
     from plangate.plan.verdict import Verdict
 
@@ -65,6 +70,9 @@ class RunView:
     decisions: dict[str, DecisionTaken] = field(default_factory=dict)
     """By question; the first one counts."""
 
+    decided: dict[str, int] = field(default_factory=dict)
+    """By question, the number of the event in which its decision was taken in."""
+
     pending: dict[tuple[str, str | None], QuestionAsked] = field(default_factory=dict)
     """Questions that wait, by kind and step: asked again, a question takes the place of the old."""
 
@@ -73,6 +81,15 @@ class RunView:
 
     rejected: set[str] = field(default_factory=set)
     """Content hashes that a person rejected: final for that content."""
+
+    inputs_changed: dict[str, JsonValue] = field(default_factory=dict)
+    """Inputs that a person changed at the gate, over those the run started with."""
+
+    info: list[InfoRead] = field(default_factory=list)
+    """What was read for people who asked for more."""
+
+    moved: list[WorldMoved] = field(default_factory=list)
+    """Changes of the outside that took an approval away."""
 
     steps: dict[str, StepView] = field(default_factory=dict)
     """Of the current plan version; a step that was never released is not in it."""
@@ -92,6 +109,9 @@ class RunView:
     refused: list[DraftRefused] = field(default_factory=list)
     drafts: int = 0
     """Drafts of a model, usable or not, since a person last asked for changes."""
+
+    denied: list[StepEnded] = field(default_factory=list)
+    """Steps of all plan versions that were denied, by policy, rights, a tool or a person."""
 
     triggers: list[TriggerFired] = field(default_factory=list)
     open_trigger: TriggerFired | None = None

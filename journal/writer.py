@@ -21,7 +21,7 @@ from plangate.plan.errors import JournalError
 if TYPE_CHECKING:
     from plangate.journal.events import Event, Ref
     from plangate.journal.journal import Journal
-    from plangate.journal.runs import Lease
+    from plangate.journal.lease import Lease
 
 _Item: TypeAlias = "Written | Sealed"
 _BATCH = 2_000

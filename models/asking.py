@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Generic, Required, TypedDict
 from plangate.budget.prices import PriceBook, Usage, usage_cost
 from plangate.budget.tokens import Counted, count_text
 from plangate.journal.events import ModelCalled
-from plangate.models.chat import Answer, Ready, answer_of
+from plangate.models.chat import Prepared, RawReply, raw_reply
 from plangate.models.fault import Fault, fault_of
 from plangate.models.reading import F, Flaw, read_as
 
@@ -55,7 +55,7 @@ class Reply(Generic[F]):
 class Asking(Generic[F]):
     """One question, asked as often as it takes."""
 
-    model: Ready
+    model: Prepared
     prompt: Prompt
     messages: list[dict[str, str]]
     sent: Counted
@@ -78,23 +78,23 @@ class Asking(Generic[F]):
             lost = self._guess("") if fault.charged else nothing
             self._record(lost, reservation, began, fault.code, estimated=fault.charged)
             return fault
-        answer = answer_of(message)
-        reply = self._read(answer)
-        used = answer.usage
+        raw = raw_reply(message)
+        reply = self._read(raw)
+        used = raw.usage
         if used is None:
-            used = await asyncio.to_thread(self._guess, answer.text)
-        code = _code(answer, reply)
-        self._record(used, reservation, began, code, estimated=answer.usage is None)
-        return Fault(code=code) if answer.finish in ("refusal", "content_filter") else reply
+            used = await asyncio.to_thread(self._guess, raw.text)
+        code = _code(raw, reply)
+        self._record(used, reservation, began, code, estimated=raw.usage is None)
+        return Fault(code=code) if raw.finish in ("refusal", "content_filter") else reply
 
-    def _read(self, answer: Answer) -> Reply[F]:
-        cut_off = answer.finish == "length"
+    def _read(self, raw: RawReply) -> Reply[F]:
+        cut_off = raw.finish == "length"
         if self.schema is None:
-            return Reply(text=answer.text, value=None, cut_off=cut_off)
-        read = read_as(self.schema, answer.text)
+            return Reply(text=raw.text, value=None, cut_off=cut_off)
+        read = read_as(self.schema, raw.text)
         if isinstance(read, tuple):
-            return Reply(text=answer.text, value=None, flaws=read, cut_off=cut_off)
-        return Reply(text=answer.text, value=read, cut_off=cut_off)
+            return Reply(text=raw.text, value=None, flaws=read, cut_off=cut_off)
+        return Reply(text=raw.text, value=read, cut_off=cut_off)
 
     def _reserve(self) -> Reservation | None:
         meter = self.metered.get("meter")
@@ -142,7 +142,7 @@ class Asking(Generic[F]):
         return usage_cost(usage, self.model.name, self.metered["book"])
 
 
-def _code(answer: Answer, reply: Reply[F]) -> str:
-    if answer.finish:
-        return answer.finish
+def _code(raw: RawReply, reply: Reply[F]) -> str:
+    if raw.finish:
+        return raw.finish
     return reply.flaws[0].code if reply.flaws else ""

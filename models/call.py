@@ -14,7 +14,7 @@ from tenacity import AsyncRetrying, retry_if_result, stop_after_attempt
 
 from plangate.budget.tokens import count_messages
 from plangate.models.asking import Asking, Metered, Reply
-from plangate.models.chat import model_name, ready
+from plangate.models.chat import model_name, prepared
 from plangate.models.fault import Fault
 from plangate.models.render import render_value
 from plangate.models.retry import Retry
@@ -108,7 +108,7 @@ async def ask_model(
         ConfigError: As for `call_model`.
     """
     rendered = prompt.render(**{name: render_value(value) for name, value in values.items()})
-    model = ready(chat, schema)
+    model = prepared(chat, schema)
     messages = rendered.messages
     messages[0]["content"] += model.spoken
     sent = await asyncio.to_thread(count_messages, messages, model.name, schema=model.schema)

@@ -26,7 +26,7 @@ _FINISH = {"max_tokens": "length", "content_filter": "content_filter", "refusal"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ready:
+class Prepared:
     """What is sent to, and how."""
 
     runnable: Any
@@ -41,7 +41,7 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class RawReply:
     """What came back."""
 
     text: str
@@ -52,7 +52,7 @@ class Answer:
     """`length`, `content_filter`, `refusal`, or empty for an ordinary end."""
 
 
-def ready(chat: Any, kind: type[Frozen] | None) -> Ready:
+def prepared(chat: Any, kind: type[Frozen] | None) -> Prepared:
     """Prepare a chat model.
 
     Args:
@@ -70,8 +70,10 @@ def ready(chat: Any, kind: type[Frozen] | None) -> Ready:
             # In `extra_body`, since the SDK parses its own argument and then loses the usage of
             # an answer that does not fit (tried).
             runnable = chat.bind(extra_body=body)
-            return Ready(runnable=runnable, name=name, schema=schema, spoken="", most_output=most)
-    return Ready(runnable=chat, name=name, schema=None, spoken=_spoken(kind), most_output=most)
+            return Prepared(
+                runnable=runnable, name=name, schema=schema, spoken="", most_output=most
+            )
+    return Prepared(runnable=chat, name=name, schema=None, spoken=_spoken(kind), most_output=most)
 
 
 def model_name(chat: Any) -> str:
@@ -84,12 +86,12 @@ def model_name(chat: Any) -> str:
     return type(inner).__name__
 
 
-def answer_of(message: Any) -> Answer:
+def raw_reply(message: Any) -> RawReply:
     """Read a LangChain message."""
     meta = getattr(message, "response_metadata", None) or {}
     finish = str(meta.get("finish_reason") or meta.get("stop_reason") or "")
     refused = (getattr(message, "additional_kwargs", None) or {}).get("refusal")
-    return Answer(
+    return RawReply(
         text=_text(message.content),
         usage=_usage(getattr(message, "usage_metadata", None)),
         finish="refusal"

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from plangate.plan.issue import Issue
     from plangate.plan.value.frozen import Json
 
-__all__ = ["About", "PlanDraft", "compile_draft", "task_type_of"]
-
 
 class About(TypedDict, total=False):
     """What a plan holds that no model writes."""

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from plangate.models.call import ask_model
 from plangate.models.chat import model_name
-from plangate.models.draft import PlanDraft, compile_draft
+from plangate.models.draft import compile_draft
 from plangate.models.render import render_catalog, render_issues, render_policy
+from plangate.models.wire import PlanDraft
 from plangate.plan.value.plan import Author, Budget, Plan
 from plangate.prompts.loader import load
 

@@ -12,12 +12,11 @@ from pydantic import Field
 
 from plangate.plan.outcome import Level
 from plangate.plan.value.frozen import Frozen
+from plangate.plan.value.step import Line, Name, Rule, StepId
 
-Id: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,39}$", max_length=40)]
-Code: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,79}$", max_length=80)]
+Id: TypeAlias = Annotated[StepId, Field(max_length=40)]
+Code: TypeAlias = Annotated[Name, Field(max_length=80)]
 Short: TypeAlias = Annotated[str, Field(max_length=120)]
-Line: TypeAlias = Annotated[str, Field(max_length=500)]
-Rule: TypeAlias = Annotated[str, Field(min_length=1, max_length=500)]
 
 
 class DraftArg(Frozen):
@@ -38,7 +37,7 @@ class DraftArg(Frozen):
     """For `input` and `step`: dotted names below it; null for the whole value."""
 
 
-Args: TypeAlias = Annotated[tuple[DraftArg, ...], Field(max_length=30)]
+DraftArgs: TypeAlias = Annotated[tuple[DraftArg, ...], Field(max_length=30)]
 
 
 class DraftCheck(Frozen):
@@ -48,7 +47,7 @@ class DraftCheck(Frozen):
     level: Level
     rule: Rule | None
     tool: Short | None
-    args: Args
+    args: DraftArgs
 
 
 class DraftQuestion(Frozen):
@@ -58,7 +57,7 @@ class DraftQuestion(Frozen):
     type: Literal["confirm", "choice", "text", "number"]
     text: Annotated[str, Field(min_length=1, max_length=2000)]
     options: Annotated[tuple[Line, ...], Field(max_length=20)]
-    details: Args
+    details: DraftArgs
 
 
 class DraftStep(Frozen):
@@ -68,7 +67,7 @@ class DraftStep(Frozen):
     kind: Literal["tool", "human"]
     tool: Short | None
     objective: Line
-    args: Args
+    args: DraftArgs
     after: Annotated[tuple[Id, ...], Field(max_length=60)]
     when: Rule | None
     checks: Annotated[tuple[DraftCheck, ...], Field(max_length=10)]

@@ -10,21 +10,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from pydantic import JsonValue
-
 from plangate.graph.payload import Answer
 from plangate.journal.decisions import Decision
 from plangate.journal.events import QuestionAsked
 from plangate.journal.journal import Journal
-from plangate.plan.value.frozen import Json, thaw
+from plangate.nodes.case import Case
+from plangate.nodes.fit import Fitted, fitted
+from plangate.plan.value.frozen import thaw
 
 ALLOWED: Mapping[str, tuple[str, ...]] = {
-    "approval": ("approve", "reject", "changes"),
+    "approval": ("approve", "reject", "changes", "edit", "escalate", "request_more_info"),
     "step": ("answer",),
-    "effect": ("settle", "retry", "stop"),
-    "escalation": ("retry", "stop"),
+    "effect": ("settle", "retry", "stop", "escalate", "request_more_info"),
+    "escalation": ("retry", "stop", "escalate", "request_more_info"),
 }
 """Decisions by kind of question; anything else is refused."""
+
+_NO_CONSENT = ("reject", "stop", "escalate", "request_more_info")
+"""Decisions that let nothing happen, so that anyone may take them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,56 +37,84 @@ class Refused:
     why: str
 
 
-def decide(
-    journal: Journal,
-    run_id: str,
-    question: QuestionAsked,
-    answer: Answer,
-    *,
-    now: datetime,
-    ttl_s: float | None = None,
-) -> Decision | Refused:
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """An approval that counts, and is not enough by itself."""
+
+    by: str
+    have: int
+    needs: int
+
+    @property
+    def says(self) -> str:
+        """In words for whoever approved."""
+        return f"{self.have} of {self.needs} approvals; the question goes on waiting"
+
+
+def decide(journal: Journal, case: Case, answer: Answer) -> Decision | Refused | Counted:
     """Record an answer, if it is one.
 
     Args:
         journal: Where the decision is written.
-        run_id: The run that asks.
-        question: The question as it stands in the log.
+        case: The question, and what an answer to it is held against.
         answer: What the person said; see `plangate.graph.payload.read_answer`.
-        now: Time of the decision (aware, UTC).
-        ttl_s: How long an approval holds.
 
     Returns:
         The decision that counts, or why this answer does not.
     """
+    question, now = case.question, case.kit.now()
+    if first := journal.decisions.get(question.question_id):
+        return _decided_already(first)
     if why := _fault(question, answer, now):
         return Refused(why)
-    expires = None
-    if answer.decision == "approve" and ttl_s is not None:
-        expires = now + timedelta(seconds=ttl_s)
-    mine = Decision(
+    fit = fitted(answer, case)
+    if isinstance(fit, str):
+        return Refused(fit)
+    mine = _decision(case, answer, fit, now)
+    if answer.decision == "approve" and question.quorum > 1:
+        return _vote(journal, mine, question.quorum)
+    recorded = journal.decisions.record(mine)
+    return recorded.decision if recorded.won else _decided_already(recorded.decision)
+
+
+def _decision(case: Case, answer: Answer, fit: Fitted, now: datetime) -> Decision:
+    question, expires = case.question, None
+    if answer.decision == "approve":
+        expires = now + timedelta(seconds=case.kit.policy.approval_ttl_s)
+    said = {name: thaw(value) for name, value in fit.answer.items()}
+    return Decision(
         question_id=question.question_id,
-        run_id=run_id,
+        run_id=case.run.run_id,
         decision=answer.decision,
-        by=answer.by or "unknown",
+        by=answer.by.strip() or "unknown",
         at=now,
-        answer=_plain(answer.answer),
+        answer={**said, "role": answer.role} if question.roles and answer.role else said,
         comment=answer.comment,
         content_hash=question.content_hash,
-        steps=(),
+        steps=fit.steps,
         expires_at=expires,
     )
-    recorded = journal.decisions.record(mine)
-    if recorded.won or recorded.decision.by == "" or recorded.decision == mine:
-        return recorded.decision
-    first = recorded.decision
+
+
+def _vote(journal: Journal, vote: Decision, needs: int) -> Decision | Refused | Counted:
+    if vote.by == "unknown":
+        return Refused(f"it takes {needs} different people, so an approval has to say who gives it")
+    polled = journal.decisions.vote(vote, needs=needs)
+    if polled.recorded is None:
+        return Counted(vote.by, len(polled.votes), needs)
+    got = polled.recorded
+    return got.decision if got.won else _decided_already(got.decision)
+
+
+def _decided_already(first: Decision) -> Refused:
     return Refused(f"decided already: {first.decision} by {first.by} at {first.at:%H:%M:%S} UTC")
 
 
 def _fault(question: QuestionAsked, answer: Answer, now: datetime) -> str:
     """Say why an answer does not fit its question; empty if it does."""
-    allowed = ALLOWED[question.kind]
-    expires = question.expires_at
+    known = ALLOWED[question.kind]
+    allowed = question.allowed or known
+    expires, roles = question.expires_at, question.roles
     faults = (
         (
             answer.question_id not in ("", question.question_id),
@@ -95,26 +126,20 @@ def _fault(question: QuestionAsked, answer: Answer, now: datetime) -> str:
         ),
         (expires is not None and now >= expires, f"it came after {expires}"),
         (
+            answer.decision == "changes" and answer.decision in known and "changes" not in allowed,
+            "the template planner cannot use comments; edit or change inputs",
+        ),
+        (
             answer.decision not in allowed,
             f"{answer.decision!r} is not one of {', '.join(allowed)}",
         ),
         (
-            bool(answer.steps or answer.edits),
-            "approving single steps and edits are not supported in this version",
+            bool(roles) and answer.decision not in _NO_CONSENT and answer.role not in roles,
+            f"it is for {' or '.join(roles)} to decide; say in which role you do (role=)",
         ),
         (
             answer.decision == "changes" and not answer.comment.strip(),
             "asking for changes needs a comment that says which",
         ),
-        (
-            answer.decision in ("answer", "settle") and not isinstance(answer.answer, Mapping),
-            "it holds no answer object",
-        ),
     )
     return next((says for wrong, says in faults if wrong), "")
-
-
-def _plain(answer: Json) -> dict[str, JsonValue]:
-    return (
-        {key: thaw(value) for key, value in answer.items()} if isinstance(answer, Mapping) else {}
-    )

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from plangate.engine.bench import Bench
 from plangate.engine.dataflow import run_plan
+from plangate.engine.release import refused_now
 from plangate.engine.triggers import Halt, Reason
 from plangate.graph.state import State
 from plangate.journal.events import BudgetStopped, TriggerFired
@@ -27,10 +29,32 @@ _GO: Mapping[Reason, str] = {
 
 async def executor(_: State, session: Session, kit: Kit) -> dict[str, Any]:
     """Run what can run; everything that happened is in the journal before this returns."""
-    halt = await run_plan(kit.bench(session, kit.plan(session)), parallel=kit.parallel)
+    bench = kit.bench(session, kit.plan(session))
+    if _outdated(bench):
+        return {"go": "validator"}
+    halt = await run_plan(bench, parallel=kit.parallel)
     _record(session, halt)
     await session.aflush()
     return {"go": _GO[halt.reason]}
+
+
+def _outdated(bench: Bench) -> bool:
+    """Return True if the plan was checked against other contracts or another policy than today's.
+
+    An approval binds all three, so it is asked for again; what was checked is checked again. Where
+    a step may not run at all any more, its release says so, and more exactly.
+    """
+    view = bench.session.view
+    checked = view.validated[bench.plan.version]
+    today = (bench.catalog.content_hash, bench.policy.content_hash)
+    if (checked.catalog_hash, checked.policy_hash) == today:
+        return False
+    if any(refused_now(bench, step) for step in bench.plan.steps):
+        return False
+    if checked.content_hash in view.approved:
+        says = "the tools or the policy have changed since this plan was approved"
+        bench.session.emit(TriggerFired(kind="person", code="contracts_changed", says=says))
+    return True
 
 
 def _record(session: Session, halt: Halt) -> None:

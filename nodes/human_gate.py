@@ -15,13 +15,26 @@ from langgraph.types import interrupt
 from plangate.graph.payload import Answer, read_answer
 from plangate.graph.state import State
 from plangate.journal.decisions import Decision
-from plangate.journal.events import AnswerRefused, DecisionTaken, QuestionAsked
-from plangate.journal.ledger import Settlement
+from plangate.journal.events import (
+    AnswerCounted,
+    AnswerRefused,
+    DecisionTaken,
+    QuestionAsked,
+    TriggerFired,
+)
 from plangate.journal.session import Session
-from plangate.nodes.decide import Refused, decide
+from plangate.nodes.case import Case
+from plangate.nodes.decide import Counted, Refused, decide
+from plangate.nodes.follow import (
+    cancel_denied,
+    declined_goal,
+    denied_by,
+    edit_to_make,
+    settle_effect,
+)
+from plangate.nodes.info import read_more
 from plangate.nodes.kit import Kit
 from plangate.nodes.question import carried, next_question
-from plangate.plan.outcome import EffectState
 from plangate.plan.value.plan import Plan
 
 
@@ -31,8 +44,14 @@ async def human_gate(_: State, session: Session, kit: Kit) -> dict[str, Any]:
     pending = session.view.pending_questions
     if pending:
         return await _answered(session, kit, pending[0])
+    if (go := edit_to_make(session, kit)) is not None:
+        return {"go": go, "waiting": []}
+    if (why := declined_goal(session, kit, plan)) is not None:
+        session.emit(TriggerFired(kind="declined", code="denied_by_person", says=why))
+        return {"go": "settle", "waiting": []}
     if (decision := carried(session, kit, plan)) is not None:
         session.emit(decision)
+    cancel_denied(session, plan)
     question = next_question(session, kit, plan)
     if question is None:
         return {"go": "executor", "waiting": []}
@@ -48,29 +67,30 @@ async def _answered(session: Session, kit: Kit, question: QuestionAsked) -> dict
         await session.aflush()
         shown = session.load(question.payload)
         answer = read_answer(interrupt(shown), shown if isinstance(shown, dict) else None)
-        got: Decision | Refused = (
+        got: Decision | Refused | Counted = (
             Refused(answer)
             if isinstance(answer, str)
             else (await asyncio.to_thread(_decide, session, kit, question, answer))
         )
-        if isinstance(got, Refused):
-            session.emit(AnswerRefused(question_id=question.question_id, why=got.why))
+        if not isinstance(got, Decision):
+            session.emit(_no_decision(question, got))
             return {"go": "human_gate", "waiting": [question.question_id]}
         stored = got
     return await _follow(session, kit, question, stored)
 
 
+def _no_decision(question: QuestionAsked, got: Refused | Counted) -> AnswerRefused | AnswerCounted:
+    if isinstance(got, Refused):
+        return AnswerRefused(question_id=question.question_id, why=got.why)
+    return AnswerCounted(
+        question_id=question.question_id, by=got.by, have=got.have, needs=got.needs
+    )
+
+
 def _decide(
     session: Session, kit: Kit, question: QuestionAsked, answer: Answer
-) -> Decision | Refused:
-    return decide(
-        session.journal,
-        session.run.run_id,
-        question,
-        answer,
-        now=kit.now(),
-        ttl_s=kit.policy.approval_ttl_s,
-    )
+) -> Decision | Refused | Counted:
+    return decide(session.journal, Case.of(session, kit, question), answer)
 
 
 def _expire(session: Session, kit: Kit, question: QuestionAsked) -> Decision:
@@ -93,53 +113,46 @@ def _expire(session: Session, kit: Kit, question: QuestionAsked) -> Decision:
 async def _follow(
     session: Session, kit: Kit, question: QuestionAsked, decision: Decision
 ) -> dict[str, Any]:
-    session.emit(
-        DecisionTaken(
-            question_id=question.question_id,
-            decision=decision.decision,
-            by=decision.by,
-            answer=decision.answer,
-            comment=decision.comment,
-            content_hash=decision.content_hash,
-            steps=decision.steps,
-            expires_at=decision.expires_at,
-        )
-    )
+    plan = kit.plan(session)
+    if decision.decision == "request_more_info":  # before the decision is taken in: a crash here
+        reads = decision.answer.get("reads")  # reads again, and one after it has the result
+        for read in await read_more(session, kit, plan, question.question_id, reads):
+            session.emit(read)
+    session.emit(_taken(session, kit, question, decision))
+    cancel_denied(session, plan)
     if decision.decision == "settle":
-        await _settle_effect(session, question, decision)
-    go = _next(session, kit.plan(session), question, decision.decision)
-    return {"go": go, "waiting": []}
+        await settle_effect(session, question, decision)
+    return {"go": _next(session, plan, decision.decision), "waiting": []}
 
 
-def _next(session: Session, plan: Plan, question: QuestionAsked, decision: str) -> str:
+def _taken(
+    session: Session, kit: Kit, question: QuestionAsked, decision: Decision
+) -> DecisionTaken:
+    approves = question.kind == "approval" and decision.decision == "approve"
+    return DecisionTaken(
+        question_id=question.question_id,
+        decision=decision.decision,
+        by=decision.by,
+        answer=decision.answer,
+        comment=decision.comment,
+        content_hash=decision.content_hash,
+        steps=decision.steps,
+        expires_at=decision.expires_at,
+        denied=denied_by(Case.of(session, kit, question), decision) if approves else {},
+        args=question.args if approves else {},
+    )
+
+
+def _next(session: Session, plan: Plan, decision: str) -> str:
     if decision in ("reject", "stop"):
         return "settle"
     if decision == "changes":
         return "planner"
-    if decision in ("expired", "approve"):
-        return "human_gate"  # ask again, or ask the next question
+    if decision in ("expired", "approve", "edit", "escalate", "request_more_info"):
+        return "human_gate"  # ask again, ask the next question, or make the edit
     all_done = all(
-        each.id in session.view.steps and session.view.steps[each.id].status in ("done", "skipped")
+        each.id in session.view.steps
+        and session.view.steps[each.id].status in ("done", "skipped", "cancelled")
         for each in plan.steps
     )
     return "verifier" if decision == "retry" and all_done else "executor"
-
-
-async def _settle_effect(session: Session, question: QuestionAsked, decision: Decision) -> None:
-    """A person says what became of an effect; the ledger keeps who said so."""
-    output = decision.answer.get("output")
-    said = Settlement(
-        output=session.put(output) if output is not None else None,
-        by=decision.by,
-        note=decision.comment,
-    )
-    state: EffectState = "done" if decision.answer.get("state") == "done" else "failed"
-    await session.aflush()
-    await asyncio.to_thread(_settle_open, session, question.step or "", state, said)
-
-
-def _settle_open(session: Session, step: str, state: EffectState, said: Settlement) -> None:
-    ledger = session.journal.ledger
-    for row in ledger.list(run_id=session.run.run_id):
-        if row.step == step and row.state in ("intended", "accepted", "unknown"):
-            ledger.settle(session.lease, row.effect_key, state, **said)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from random import random
 from typing import Any
@@ -14,9 +15,13 @@ from langgraph.config import get_stream_writer
 from plangate.budget.estimate import estimate
 from plangate.budget.meter import Meter
 from plangate.budget.prices import PriceBook
+from plangate.engine.authorizer import Authorizer, RecordedRights, rights_now
 from plangate.engine.bench import Bench
+from plangate.engine.classify import redact
+from plangate.engine.denials import Denials
 from plangate.journal.session import Session
 from plangate.plan.catalog import Catalog
+from plangate.plan.errors import ConfigError, PlangateError
 from plangate.plan.facts import Facts, History, PlanEstimate, Rights
 from plangate.plan.policy import Policy
 from plangate.plan.repair import RepairRule
@@ -32,15 +37,31 @@ class LazyWorld:
 
     connect: Callable[[], Any]
     _opened: list[Any] = field(default_factory=list)
-    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    # Of threads, not of asyncio: one agent serves callers on several event loops at once.
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     async def get(self) -> Any:
-        """Return what `connect` gave."""
-        if not self._opened:
-            async with self._lock:
-                if not self._opened:
-                    self._opened.append(await asyncio.to_thread(self.connect))
-        return self._opened[0]
+        """Return what `connect` gave.
+
+        Raises:
+            ConfigError: It could not be opened; the run can go on once it can.
+        """
+        return self._opened[0] if self._opened else await asyncio.to_thread(self._open)
+
+    def _open(self) -> Any:
+        with self._lock:
+            if not self._opened:
+                try:
+                    self._opened.append(self.connect())
+                except PlangateError:
+                    raise
+                except Exception as exc:
+                    said = redact(f"{type(exc).__name__}: {exc}")
+                    raise ConfigError(
+                        f"the agent's world cannot be opened: {said}",
+                        hint="Check its URL and that it is there; then resume the run.",
+                    ) from exc
+            return self._opened[0]
 
     def close(self) -> None:
         """Close the world if it was opened and can be closed."""
@@ -58,6 +79,7 @@ class Kit:
         model: A LangChain chat model for the planner, or None: templates only.
         critic: Another chat model for the critic, or None: the critic is left out, and says so.
         history: Past verified runs; see `plangate.plan.tier`.
+        authorizer: Knows what a principal may do now.
     """
 
     registry: Registry
@@ -73,10 +95,21 @@ class Kit:
     history: Callable[[], History] = History
     jitter: Callable[[], float] = random
     parallel: int = 64
+    authorizer: Authorizer = field(default_factory=RecordedRights)
+    held: Rights | None = None
+    """What the principal of one run may do now; see `acting_for`."""
+
+    async def acting_for(self, session: Session) -> Kit:
+        """Return the kit with the rights that the run's principal has at this moment.
+
+        Raises:
+            Denied: They are not known, so there are none.
+        """
+        return replace(self, held=await rights_now(self.authorizer, session.run))
 
     def rights(self, session: Session) -> Rights:
-        """Return the principal of the run, as recorded when it started."""
-        return session.run.principal
+        """Return the rights of the run's principal: today's, else those it was started with."""
+        return self.held or session.run.principal
 
     def catalog(self, session: Session) -> Catalog:
         """Return the contracts that the run's principal sees now."""
@@ -106,6 +139,7 @@ class Kit:
             policy=self.policy,
             estimate=priced,
             history=self.history(),
+            denied=Denials(session, self.registry).now(),
             now=self.now(),
         )
 
@@ -139,4 +173,5 @@ class Kit:
             now=self.now,
             jitter=self.jitter,
             report=get_stream_writer(),
+            authorizer=self.authorizer,
         )

@@ -2,75 +2,102 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from plangate.graph.payload import ApprovalCard, QuestionCard, approval_payload, question_payload
+from plangate.engine.asked import details_of
+from plangate.graph.arguments import resolved
+from plangate.graph.payload import ApprovalCard, QuestionCard, question_payload
 from plangate.journal.events import TriggerFired
 from plangate.journal.session import Session
+from plangate.nodes.case import ENDED
 from plangate.nodes.kit import Kit
+from plangate.plan.tier import acting
 from plangate.plan.value.diff import PlanDiff
-from plangate.plan.value.frozen import Json, parse
+from plangate.plan.value.frozen import Json, digest, parse
 from plangate.plan.value.plan import Plan
-from plangate.plan.value.refs import resolve_all
 from plangate.plan.value.step import Step
 
 
-def ask_approval(
-    session: Session, kit: Kit, plan: Plan, question_id: str, expires_at: datetime
-) -> dict[str, Any]:
-    """Build the payload that asks for the approval of the current version."""
-    proposed = session.view.plans[plan.version]
-    checked = session.view.validated[plan.version]
-    return approval_payload(
-        ApprovalCard(
-            question_id=question_id,
-            run_id=session.run.run_id,
-            plan=plan,
-            plan_ref=proposed.plan,
-            catalog=kit.catalog(session),
-            policy_hash=kit.policy.content_hash,
-            tier=checked.tier,
-            reasons=checked.reasons,
-            confirm=checked.confirm,
-            estimate=checked.estimate,
-            diff=parse(PlanDiff, session.load(proposed.diff)) if proposed.diff else None,
-            expires_at=expires_at,
-        )
+class Asking(NamedTuple):
+    """One question, whom it is for, and until when."""
+
+    question_id: str
+    expires_at: datetime
+    audience: str = "operator"
+    roles: tuple[str, ...] = ()
+    """Consent counts only from one of these; empty: from anyone."""
+
+
+def approval_card(session: Session, kit: Kit, plan: Plan, asking: Asking) -> ApprovalCard:
+    """Gather what asks for the approval of the current version."""
+    view = session.view
+    proposed, checked = view.plans[plan.version], view.validated[plan.version]
+    catalog = kit.catalog(session)
+    acts = tuple(step.id for step in acting(plan, catalog))
+    comments = ("changes",) if kit.model is not None else ()
+    return ApprovalCard(
+        question_id=asking.question_id,
+        run_id=session.run.run_id,
+        plan=plan,
+        plan_ref=proposed.plan,
+        catalog=catalog,
+        policy_hash=kit.policy.content_hash,
+        tier=checked.tier,
+        reasons=checked.reasons,
+        confirm=checked.confirm or acts,
+        estimate=checked.estimate,
+        diff=parse(PlanDiff, session.load(proposed.diff)) if proposed.diff else None,
+        expires_at=asking.expires_at,
+        audience=asking.audience,
+        allowed=("approve", "reject", "edit", *comments, "escalate", "request_more_info"),
+        roles=asking.roles,
+        quorum=kit.policy.quorum_for(plan.by_id[step].tool or "" for step in acts),
+        outputs=_outputs(session, plan),
+        settled=frozenset(s for s, each in view.steps.items() if each.status in ENDED),
+        warnings=tuple(_warnings(session, plan)),
+        moved=tuple(_moved(session, plan)),
+        info=tuple(_info(session, plan)),
     )
 
 
-def ask_step(
-    session: Session, plan: Plan, step: Step, question_id: str, expires_at: datetime
-) -> dict[str, Any]:
+def known_digests(card: ApprovalCard) -> dict[str, str]:
+    """Return the digest of the arguments of each acting step that is shown as it will run."""
+    values = {"inputs": card.plan.inputs, **card.outputs}
+    given = {step.id: resolved(step, values) for step in acting(card.plan, card.catalog)}
+    return {
+        step: digest(each.args)
+        for step, each in given.items()
+        if each.known and step not in card.settled
+    }
+
+
+def ask_step(session: Session, plan: Plan, step: Step, asking: Asking) -> dict[str, Any]:
     """Build the payload of a human step, with the values that it is about."""
     question = step.question
     assert question is not None, "layer 1 lets no human step pass without one"  # noqa: S101 (ours)
     return question_payload(
         QuestionCard(
-            question_id=question_id,
+            question_id=asking.question_id,
             run_id=session.run.run_id,
             kind="step",
             text=question.text,
             audience=question.audience,
             answer_type=question.type,
             options=question.options,
-            details=_details(session, plan, step),
+            details=details_of(session, plan, step),
             step=step.id,
             plan_version=plan.version,
             plan_hash=plan.content_hash,
             plan_ref=session.view.plans[plan.version].plan,
-            expires_at=expires_at,
+            expires_at=asking.expires_at,
         )
     )
 
 
 def ask_failure(
-    session: Session,
-    plan: Plan,
-    fired: TriggerFired,
-    question_id: str,
-    expires_at: datetime,
+    session: Session, plan: Plan, fired: TriggerFired, asking: Asking
 ) -> dict[str, Any]:
     """Build the packet of an escalation: what is done, what is known, what can be decided."""
     done = [name for name, seen in session.view.steps.items() if seen.status == "done"]
@@ -95,25 +122,68 @@ def ask_failure(
     kind: Literal["effect", "escalation"] = "effect" if effect else "escalation"
     return question_payload(
         QuestionCard(
-            question_id=question_id,
+            question_id=asking.question_id,
             run_id=session.run.run_id,
             kind=kind,
             text=asks,
+            audience=asking.audience,
             details={**details, "attempts": tried},
             step=fired.step,
             plan_version=plan.version,
             plan_hash=plan.content_hash,
             plan_ref=session.view.plans[plan.version].plan,
-            expires_at=expires_at,
+            expires_at=asking.expires_at,
+            roles=asking.roles,
+            info=tuple(_info(session, plan)),
         )
     )
 
 
-def _details(session: Session, plan: Plan, step: Step) -> dict[str, Json]:
-    values: dict[str, Json] = {"inputs": plan.inputs}
-    for need in step.data_needs:
-        seen = session.view.steps.get(need)
-        if seen is not None and seen.output is not None:
-            values[need] = session.load(seen.output)
-    details = step.question.details if step.question else {}
-    return {name: resolve_all(value, values) for name, value in details.items()}
+def _outputs(session: Session, plan: Plan) -> dict[str, Json]:
+    """Load the results that the arguments still to run read."""
+    view = session.view
+    read = {
+        need
+        for step in plan.steps
+        if step.id not in view.steps or view.steps[step.id].status not in ENDED
+        for need in step.data_needs
+    }
+    refs = {name: view.steps[name].output for name in read if name in view.steps}
+    return {name: session.load(ref) for name, ref in refs.items() if ref is not None}
+
+
+def _warnings(session: Session, plan: Plan) -> Iterator[str]:
+    view = session.view
+    for key, decision in view.decisions.items():
+        asked = view.questions.get(key)
+        if asked is None or asked.plan_version >= plan.version or not decision.comment:
+            continue
+        if decision.decision == "changes" and asked.content_hash == plan.content_hash:
+            yield (
+                f"{decision.by} asked for changes ({decision.comment!r}), "
+                "and the plan says what it said before"
+            )
+    expired = [d for d in view.decisions.values() if d.decision == "expired"]
+    if expired and view.questions[expired[-1].question_id].content_hash == plan.content_hash:
+        yield "it was asked before, and nobody answered in time"
+
+
+def _moved(session: Session, plan: Plan) -> Iterator[dict[str, Json]]:
+    """Yield what changed since this very content was approved last."""
+    for event in session.view.moved:
+        if event.content_hash == plan.content_hash:
+            yield from (each.model_dump(mode="json") for each in event.objects)
+
+
+def _info(session: Session, plan: Plan) -> Iterator[dict[str, Json]]:
+    view = session.view
+    for read in view.info:
+        asked = view.questions.get(read.question_id)
+        if asked is not None and asked.content_hash == plan.content_hash:
+            yield {
+                "tool": read.tool,
+                "args": session.load(read.args),
+                "output": session.load(read.output) if read.output else None,
+                "says": read.says,
+                "evidence": list(read.observed),
+            }

@@ -7,12 +7,15 @@ from typing import Any
 from pydantic import JsonValue
 
 from plangate.graph.state import State
-from plangate.journal.events import DraftRefused, PlanProposed, RunStarted
+from plangate.journal.events import DraftRefused, PlanProposed, RunEnded, RunStarted
 from plangate.journal.session import Session
 from plangate.models.planning import Brief, Drafted, draft_plan
+from plangate.nodes.ending import Ending
 from plangate.nodes.kit import Kit
+from plangate.nodes.report import report_of
 from plangate.nodes.rounds import may_draft
-from plangate.plan.errors import ModelFailed
+from plangate.nodes.said import said_by_people
+from plangate.plan.errors import ConfigError, ModelFailed
 from plangate.plan.issue import Issue
 from plangate.plan.templates import choose
 from plangate.plan.value.diff import diff
@@ -37,13 +40,16 @@ async def planner(state: State, session: Session, kit: Kit) -> dict[str, Any]:
         if drafted is not None and drafted.plan is not None:
             _propose(session, kit, drafted.plan, drafted.text)
         else:
-            _propose(session, kit, _fill(session, kit), "")
+            _propose(session, kit, _filled(session, kit), "")
     return {"go": "validator"}
 
 
 def _begin(state: State, session: Session) -> None:
     """The first event of a run: the goal as it was given."""
     if not session.view.seq:
+        if not state.get("goal"):
+            what = f"run {session.run.run_id!r} had not begun, and its inputs are lost"
+            raise ConfigError(what, hint="Start another run, on another thread.")
         session.emit(
             RunStarted(
                 goal_id=session.run.goal_id,
@@ -78,7 +84,6 @@ async def _drafted(session: Session, kit: Kit) -> Drafted | None:
 
 
 def _brief(session: Session, kit: Kit) -> Brief:
-    comments = [each.comment for each in session.view.decisions.values() if each.comment]
     return Brief(
         goal=session.run.goal,
         goal_id=session.run.goal_id,
@@ -87,7 +92,7 @@ def _brief(session: Session, kit: Kit) -> Brief:
         policy=kit.policy,
         budget=kit.budget,
         issues=_last_issues(session),
-        feedback="\n".join(comments),
+        feedback="\n".join(said_by_people(session)),
     )
 
 
@@ -98,7 +103,9 @@ def _resumes(session: Session) -> bool:
         return False
     checked = view.validated.get(view.version)
     asked_for_changes = any(
-        decision.decision == "changes" and view.questions[key].plan_version == view.version
+        (decision.decision == "changes" or "inputs" in decision.answer)
+        and decision.decision in ("changes", "edit")
+        and view.questions[key].plan_version == view.version
         for key, decision in view.decisions.items()
         if key in view.questions
     )
@@ -128,6 +135,18 @@ def _propose(session: Session, kit: Kit, plan: Plan, text: str) -> None:
     )
 
 
+def _filled(session: Session, kit: Kit) -> Plan:
+    """Fill the template; where it cannot be, the run is over, and its thread free for another."""
+    try:
+        return _fill(session, kit)
+    except ConfigError as exc:
+        why = str(exc)
+        report = report_of(session, None, Ending("failed", "fail", why), [], ())
+        ended = RunEnded(ending="failed", verdict="fail", why=why, report=session.put(report))
+        session.emit(ended)
+        raise
+
+
 def _fill(session: Session, kit: Kit) -> Plan:
     return choose(kit.templates, session.view.task).fill(
         session.run.goal,
@@ -139,9 +158,9 @@ def _fill(session: Session, kit: Kit) -> Plan:
 
 
 def _inputs(session: Session) -> dict[str, JsonValue]:
-    """What the user gave, as the first event has it."""
+    """What the user gave, as the first event has it, and what a person changed at the gate."""
     given = session.load(session.view.inputs)
-    return given if isinstance(given, dict) else {}
+    return {**(given if isinstance(given, dict) else {}), **session.view.inputs_changed}
 
 
 def _last_issues(session: Session) -> tuple[Issue, ...]:

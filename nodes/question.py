@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Literal, TypeAlias
 
+from plangate.engine.asked import answer_to, question_digest
+from plangate.graph.payload import approval_payload
 from plangate.journal.events import DecisionTaken, QuestionAsked
 from plangate.journal.session import Session
+from plangate.journal.view import RunView
 from plangate.nodes.kit import Kit
-from plangate.nodes.payloads import ask_approval, ask_failure, ask_step
+from plangate.nodes.payloads import Asking, approval_card, ask_failure, ask_step, known_digests
 from plangate.plan.flow.authority import grown
+from plangate.plan.tier import acting
 from plangate.plan.value.frozen import digest
 from plangate.plan.value.plan import Plan
 from plangate.plan.value.step import Step
 
 Kind: TypeAlias = Literal["approval", "step", "effect", "escalation"]
+_HANDED_ON = ("escalate", "request_more_info")
 
 
 def next_question(session: Session, kit: Kit, plan: Plan) -> QuestionAsked | None:
@@ -22,47 +27,95 @@ def next_question(session: Session, kit: Kit, plan: Plan) -> QuestionAsked | Non
 
     The payload is put into the journal; its digest and the plan's hash bind the answer.
     """
-    view = session.view
-    question_id = f"{session.run.run_id}-q{len(view.questions) + 1}"
-    expires = kit.now() + timedelta(seconds=kit.policy.approval_ttl_s)
-    fired = view.open_trigger
+    fired = session.view.open_trigger
     if needs_approval(session, plan) or (fired is not None and fired.kind == "person"):
-        payload = ask_approval(session, kit, plan, question_id, expires)
-        return _asked(session, plan, "approval", payload, None)
+        return _approval(session, kit, plan)
     if fired is not None:
-        payload = ask_failure(session, plan, fired, question_id, expires)
         kind: Kind = "effect" if fired.kind == "effect_unknown" else "escalation"
-        return _asked(session, plan, kind, payload, fired.step)
+        asking = _asking(session, kit, plan, kind, fired.step)
+        payload = ask_failure(session, plan, fired, asking)
+        return _asked(session, plan, kind, payload, asking, step=fired.step)
     step = waiting_step(session, plan)
     if step is None:
         return None
-    payload = ask_step(session, plan, step, question_id, expires)
-    return _asked(session, plan, "step", payload, step.id)
+    asking = _asking(session, kit, plan, "step", step.id)
+    payload = ask_step(session, plan, step, asking)
+    shown = {step.id: question_digest(session, plan, step)}
+    return _asked(session, plan, "step", payload, asking, step=step.id, args=shown)
+
+
+def _approval(session: Session, kit: Kit, plan: Plan) -> QuestionAsked:
+    asking = _asking(session, kit, plan, "approval", None)
+    card = approval_card(session, kit, plan, asking)
+    return _asked(
+        session,
+        plan,
+        "approval",
+        approval_payload(card),
+        asking,
+        allowed=card.allowed,
+        confirm=card.to_confirm,
+        quorum=card.quorum,
+        args=known_digests(card),
+    )
+
+
+def _asking(session: Session, kit: Kit, plan: Plan, kind: Kind, step: str | None) -> Asking:
+    """Say whom a question is for and until when; one that was handed on keeps both."""
+    view = session.view
+    question_id = f"{session.run.run_id}-q{len(view.questions) + 1}"
+    expires = kit.now() + timedelta(seconds=kit.policy.approval_ttl_s)
+    before = _before(view, plan, kind, step)
+    if before is None:
+        rules = kit.policy.quorums_of(s.tool or "" for s in acting(plan, kit.catalog(session)))
+        roles = tuple(dict.fromkeys(role for rule in rules for role in rule.roles))
+        return Asking(question_id, expires, "operator", roles if kind == "approval" else ())
+    decision = view.decisions.get(before.question_id)
+    audience, roles = before.audience, before.roles
+    if decision is not None and decision.decision == "escalate":
+        audience, roles = str(decision.answer.get("to")), (str(decision.answer.get("to")),)
+    if decision is not None and decision.decision in _HANDED_ON and before.expires_at is not None:
+        expires = before.expires_at
+    return Asking(question_id, expires, audience, roles)
+
+
+def _before(view: RunView, plan: Plan, kind: Kind, step: str | None) -> QuestionAsked | None:
+    """Return the newest question about the same thing."""
+    for asked in reversed(view.questions.values()):
+        if (asked.kind, asked.step, asked.content_hash) == (kind, step, plan.content_hash):
+            return asked
+    return None
 
 
 def _asked(
-    session: Session, plan: Plan, kind: Kind, payload: dict[str, Any], step: str | None
+    session: Session,
+    plan: Plan,
+    kind: Kind,
+    payload: dict[str, Any],
+    asking: Asking,
+    **more: Any,
 ) -> QuestionAsked:
     return QuestionAsked(
-        question_id=payload["question_id"],
+        question_id=asking.question_id,
         kind=kind,
         audience=payload.get("audience", "operator"),
         payload=session.put(payload),
         payload_sha256=digest(payload),
         plan_version=plan.version,
         content_hash=plan.content_hash,
-        step=step,
-        expires_at=datetime.fromisoformat(payload["expires_at"]),
+        expires_at=asking.expires_at,
+        roles=asking.roles,
+        **more,
     )
 
 
 def needs_approval(session: Session, plan: Plan) -> bool:
-    """True if this very content has no approval and its tier asks for one."""
+    """True if this very content has no approval, and its tier or its author asks for one."""
     view = session.view
     checked = view.validated[plan.version]
     if plan.content_hash in view.approved:
         return False
-    return checked.tier != "auto"
+    return checked.tier != "auto" or plan.author.kind == "human"
 
 
 def carried(session: Session, kit: Kit, plan: Plan) -> DecisionTaken | None:
@@ -78,7 +131,11 @@ def carried(session: Session, kit: Kit, plan: Plan) -> DecisionTaken | None:
         granted = view.approved.get(view.plans[version].content_hash)
         if granted is None:
             continue
-        if grown(kit.plan(session, version), plan, kit.catalog(session)):
+        catalog = kit.catalog(session)
+        acts = {step.id for step in acting(plan, catalog)}
+        if granted.steps and not acts <= {*granted.steps, *granted.denied}:
+            return None  # it approved single steps, and this is none of them
+        if grown(kit.plan(session, version), plan, catalog):
             return None
         return DecisionTaken(
             question_id=granted.question_id,
@@ -88,28 +145,20 @@ def carried(session: Session, kit: Kit, plan: Plan) -> DecisionTaken | None:
             content_hash=plan.content_hash,
             steps=granted.steps,
             expires_at=granted.expires_at,
+            denied=granted.denied,
+            args=granted.args,
         )
     return None
 
 
 def waiting_step(session: Session, plan: Plan) -> Step | None:
-    """Return the first human step that could go on with an answer."""
+    """Return the first human step that could go on with an answer to what it asks now."""
     statuses = {step: each.status for step, each in session.view.steps.items()}
-    answered = {
-        each.step
-        for key, each in session.view.questions.items()
-        if each.kind == "step" and _is_answered(session, key)
-    }
     for step in plan.steps:
-        if step.kind != "human" or step.id in answered:
+        if step.kind != "human" or statuses.get(step.id, "pending") not in ("pending", "waiting"):
             continue
-        if statuses.get(step.id, "pending") not in ("pending", "waiting"):
+        if any(statuses.get(need) not in ("done", "skipped") for need in step.needs):
             continue
-        if all(statuses.get(need) in ("done", "skipped") for need in step.needs):
+        if answer_to(session, plan, step) is None:
             return step
     return None
-
-
-def _is_answered(session: Session, question_id: str) -> bool:
-    decision = session.view.decisions.get(question_id)
-    return decision is not None and decision.decision == "answer"

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from plangate.graph.state import State
 from plangate.journal.events import RunEnded
+from plangate.journal.ledger import EffectRow
 from plangate.journal.session import Session
 from plangate.nodes.ending import Ending, ending_of
 from plangate.nodes.kit import Kit
 from plangate.nodes.report import claims_of, report_of
+
+_OPEN = frozenset({"intended", "accepted", "unknown"})
 
 
 async def settle(_: State, session: Session, kit: Kit) -> dict[str, Any]:
@@ -30,6 +34,7 @@ async def settle(_: State, session: Session, kit: Kit) -> dict[str, Any]:
     if broken := [claim for claim in claims if not claim.holds]:
         why = "; ".join(f"{claim.says}, but the record says: {claim.record}" for claim in broken)
         ending = replace(ending, verdict="fail", ending="failed", why=f"report refuted: {why}")
+    ending = _with_open_effects(ending, effects)
     report = report_of(session, plan, ending, claims, effects)
     _close(session, ending, session.put(report))
     await session.aflush()
@@ -38,6 +43,15 @@ async def settle(_: State, session: Session, kit: Kit) -> dict[str, Any]:
         "verdict": ending.verdict,
         "report": _small(report),
     }
+
+
+def _with_open_effects(ending: Ending, effects: Sequence[EffectRow]) -> Ending:
+    """Where it is not known what happened outside, neither success nor failure is known."""
+    open_ones = [f"{row.business_key} is {row.state}" for row in effects if row.state in _OPEN]
+    if not open_ones or ending.verdict == "unknown":
+        return ending
+    said = "; ".join((*filter(None, (ending.why,)), *open_ones))
+    return replace(ending, verdict="unknown", why=said)
 
 
 def _told(session: Session) -> dict[str, Any]:

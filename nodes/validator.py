@@ -8,6 +8,7 @@ from plangate.graph.state import State
 from plangate.journal.events import PlanValidated
 from plangate.journal.session import Session
 from plangate.journal.view import RunView
+from plangate.nodes.case import literals_of
 from plangate.nodes.kit import Kit
 from plangate.nodes.rounds import may_draft
 from plangate.plan.layers.run import validate
@@ -50,8 +51,11 @@ async def validator(_: State, session: Session, kit: Kit) -> dict[str, Any]:
 
 
 def _accepted_literals(session: Session, kit: Kit, plan: Plan) -> list[Json]:
-    """Literals of an accepted version of this run: a repair is not blamed for its template's."""
-    said: list[Json] = []
+    """Literals of an accepted version of this run: a repair is not blamed for its template's.
+
+    What a person typed into an edit has that person as its source.
+    """
+    said: list[Json] = literals_of(plan) if plan.author.kind == "human" else []
     for version, checked in session.view.validated.items():
         if checked.valid and version < plan.version:
             said += [

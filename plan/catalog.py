@@ -11,7 +11,7 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from plangate.plan.outcome import Outcome
 from plangate.plan.value.frozen import Args, Frozen, FrozenMap, digest
@@ -48,12 +48,24 @@ class Effect(Enum):
         return list(Effect).index(self)
 
 
+UNTRUSTED = "untrusted"
+"""The label of a value that an outsider may have chosen."""
+
+
 class Labels(Frozen):
     """What is known of a value: may it be believed, and who may see it."""
 
     integrity: Literal["trusted", "untrusted"] = "trusted"
     confidentiality: tuple[str, ...] = ()
     """As `pii`, `secret`, `tenant`."""
+
+    @field_validator("confidentiality")
+    @classmethod
+    def _no_integrity(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        if UNTRUSTED in given:
+            msg = f"{UNTRUSTED!r} says who may be believed, not who may see: write integrity="
+            raise ValueError(msg)
+        return given
 
 
 class ArgRule(Frozen):
@@ -111,8 +123,18 @@ class ToolSpec(Frozen):
     scopes: tuple[str, ...] = ()
     """Rights that the principal must hold."""
 
+    tenants: tuple[str, ...] = ()
+    """Tenants whose principals may use it; empty: any, and principals without one."""
+
     labels: Labels = Field(default_factory=Labels)
-    """Of the output."""
+    """Of the output as a whole, whatever went in."""
+
+    field_labels: FrozenMap[Labels] = Field(default_factory=dict, validate_default=True)
+    """Of single fields of the output, by dotted path without list positions: `lines.memo`."""
+
+    sanitises: tuple[str, ...] = ()
+    """Labels, `untrusted` among them, that the output no longer carries although the arguments did:
+    a promise of the tool, as that it checks an account number against the register."""
 
     arg_rules: FrozenMap[ArgRule] = Field(default_factory=dict, validate_default=True)
     errors: FrozenMap[Outcome] = Field(default_factory=dict, validate_default=True)

@@ -1,215 +1,292 @@
-"""Findings about the form of a plan: layers 1 to 3, in words for a newcomer.
-
-Each row: what is wrong, why it matters, what to do, and the severity where it is not an error.
-"""
+"""Findings about the form of a plan: layers 1 to 3, in words for a newcomer."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from plangate.plan.code import Code
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-SCHEMA: Mapping[str, tuple[str, ...]] = {
-    "unparsable": (
+FORM: Mapping[str, Code] = {
+    "unparsable": Code(
+        1,
         "The text is not JSON, or not a JSON object.",
         "Nothing else can be checked.",
         "Give one JSON object; see `plangate plan make --json` for a whole example.",
+        "not a plan: EOF while parsing a value at line 1 column 0",
     ),
-    "missing_field": (
+    "missing_field": Code(
+        1,
         "A field that every plan or step has is not there.",
         "A default would be a guess.",
         "Add the field.",
+        "step 'S1' has no `objective`",
     ),
-    "unknown_field": (
+    "unknown_field": Code(
+        1,
         "A field that plans do not have.",
         "A misspelt field would otherwise be ignored, and with it what it was meant to limit.",
         "Correct its name or remove it.",
+        "step 'S1' has a field `tol`, which plans do not have",
     ),
-    "bad_value": (
+    "bad_value": Code(
+        1,
         "A value of the wrong type, or outside the allowed ones.",
         "It cannot be read as anything definite.",
         "Correct the value.",
+        "the plan holds a value without an exact JSON form: 1152921504606846976",
     ),
-    "too_many_steps": (
+    "too_many_steps": Code(
+        1,
         "More steps than one plan may have.",
         "Nobody can review it, and it may be a runaway planner.",
         "Split the goal.",
+        "10001 steps; 10000 are allowed",
     ),
-    "no_steps": ("The plan has no steps.", "It can reach nothing.", "Add a step."),
-    "duplicate_id": (
+    "no_steps": Code(
+        1,
+        "The plan has no steps.",
+        "It can reach nothing.",
+        "Add a step.",
+        "the plan has no steps",
+    ),
+    "duplicate_id": Code(
+        1,
         "Two things have one id.",
         "References and approvals would be ambiguous.",
         "Give each its own id.",
+        "step id 'S1' is used 2 times",
     ),
-    "reserved_id": (
+    "reserved_id": Code(
+        1,
         "A step id that has a meaning of its own in references or conditions.",
         "`${inputs.x}` could mean two things.",
         "Choose another id, as S1.",
+        "'inputs' cannot be the id of a step",
     ),
-    "empty_objective": (
+    "empty_objective": Code(
+        1,
         "A step does not say what it is for.",
         "A person approves it by that line.",
         "Write the objective in one line.",
+        "has no objective",
     ),
-    "incomplete_step": (
+    "incomplete_step": Code(
+        1,
         "A step lacks what its kind needs: a tool step a tool, a human step a question.",
         "It cannot run.",
         "Add it, or change the kind.",
+        "kind 'human' needs a question",
     ),
-}
-GRAPH: Mapping[str, tuple[str, ...]] = {
-    "unknown_step": (
+    "unknown_step": Code(
+        2,
         "`after`, a route or a compensation names a step that is not in the plan.",
         "The step would wait forever, or a failure would lead nowhere.",
         "Correct the id or add the step.",
+        "after[1] names 'S33', which is not a step of this plan",
     ),
-    "cycle": (
+    "cycle": Code(
+        2,
         "Steps wait for each other in a circle.",
         "None of them could ever start.",
         "Remove one of the dependencies.",
+        "S1 waits for S4, which waits for S1",
     ),
-    "unreachable_step": (
+    "unreachable_step": Code(
+        2,
         "A step can never start, because something it needs never can.",
         "It will never run.",
         "Repair what it waits for.",
+        "step 'S4' can never start",
     ),
-    "impossible_join": (
+    "impossible_join": Code(
+        2,
         "A join asks for more predecessors than the step has.",
         "It can never be met.",
         "Lower n or add predecessors.",
+        "join asks for 5 of 2 predecessors",
     ),
-    "fallback_to_itself": (
+    "fallback_to_itself": Code(
+        2,
         "A failure leads back to the step that failed, or to one that waits for it.",
         "It would go round for ever, or never start.",
         "Name another step.",
+        "fallback on 'permanent' leads back to 'S4' itself",
     ),
-    "route_without_step": (
+    "route_without_step": Code(
+        2,
         "A fallback or compensation names no step.",
         "The failure would lead nowhere.",
         "Name the step that takes over.",
+        "fallback on 'permanent' names no step",
     ),
-    "not_ancestor": (
+    "not_ancestor": Code(
+        2,
         "Something is read from a step that need not have settled by then.",
         "Its value may not exist yet.",
         "Add the step to `after`.",
+        "when: step 'S4' need not have settled when this is judged",
     ),
-}
-TOOLS: Mapping[str, tuple[str, ...]] = {
-    "unknown_tool": (
+    "unknown_tool": Code(
+        3,
         "No tool has this name.",
         "It cannot be called, and is never replaced by a similar one.",
         "Use a tool of the catalog.",
+        "there is no tool named 'query_ordr'",
     ),
-    "forbidden_tool": (
+    "forbidden_tool": Code(
+        3,
         "The tool exists, but not for this principal.",
         "The run acts with the principal's rights.",
         "Do without it, or ask for the right.",
+        "tool 'secret' is not for 'ann': needs scope vault",
     ),
-    "version_drift": (
+    "version_drift": Code(
+        3,
         "The step was planned against another version of the tool's contract.",
         "Arguments and effect may mean something else now.",
         "Plan the step again against today's version.",
+        "planned with query_order@1; today it is 2",
     ),
-    "missing_argument": (
+    "missing_argument": Code(
+        3,
         "A required argument is not given.",
         "The call would fail.",
         "Add the argument.",
+        "argument 'id' of 'query_order' is missing (string)",
     ),
-    "surplus_argument": (
+    "surplus_argument": Code(
+        3,
         "An argument that the tool does not have.",
         "It would be dropped or refused.",
         "Remove it or correct its name.",
+        "argument 'idd' of 'query_order' is not a field here (fields: id)",
     ),
-    "wrong_type": (
+    "wrong_type": Code(
+        3,
         "A literal of the wrong type.",
         "The call would fail.",
         "Give a value of the right type.",
+        "argument 'id' of 'query_order' is integer, not string",
     ),
-    "out_of_range": (
+    "out_of_range": Code(
+        3,
         "A literal outside the allowed values.",
         "The call would fail.",
         "Give a value in range.",
+        "argument 'cents' of 'pay' is 0, which is not >= 1",
     ),
-    "unknown_reference": (
+    "unknown_reference": Code(
+        3,
         "A reference to something that does not exist.",
         "There would be no value.",
         "Refer to a step of the plan or to an input.",
+        "${S7.id} refers to 'S7', which is neither a step nor an input",
     ),
-    "bad_reference_path": (
+    "bad_reference_path": Code(
+        3,
         "A reference names a field that the output does not have.",
         "There would be no value.",
         "Correct the path.",
+        "${S1.idd}: S1 has no 'idd'",
     ),
-    "reference_type": (
+    "reference_type": Code(
+        3,
         "What a reference gives is of another type than what the argument takes.",
         "The call would fail.",
         "Refer to a value of the right type.",
+        "${S1.cents} is integer, not string",
     ),
-    "reference_gap": (
+    "reference_gap": Code(
+        3,
         "What a reference gives may be absent, null or out of range.",
         "The step fails if it is; real values are checked again before the call.",
         "Make sure by a condition, or refer to something that is always there.",
+        "${S1.note}: may be null, not string",
         "warning",
     ),
-    "embedded_reference": (
+    "embedded_reference": Code(
+        3,
         "A reference inside a longer string.",
         "References fill a whole value; text is never built from what a tool returned.",
         'Write the reference alone: "${S1.id}".',
+        "'x ${S1.id}' holds a reference inside a longer string",
     ),
-    "unsourced_argument": (
+    "unsourced_argument": Code(
+        3,
         "A literal that comes from nowhere: not from inputs, policy, schema or a step.",
         "A planner may have invented it.",
         "Refer to an input or an output, or add it to the policy's constants.",
+        "'DE1' has no source: no input, constant or earlier output",
         "warning",
     ),
-    "unchecked_shape": (
+    "unchecked_shape": Code(
+        3,
         "A schema says less than can be checked.",
         "A wrong value may pass.",
         "Use object, array, scalars, enum and nullable in the tool's schema.",
+        "${S1.extra} has no fully known type",
         "warning",
     ),
-    "bad_input": (
+    "bad_input": Code(
+        3,
         "The inputs do not fit their schema.",
         "Every reference to them is typed by it.",
         "Correct the input or the schema.",
+        "inputs.cents is integer, not string",
     ),
-    "bad_rule": (
+    "bad_rule": Code(
+        3,
         "A condition does not compile against the values that it names.",
         "It could never be judged.",
         "Correct the rule.",
+        "abort_conditions[0].rule: 'run.failure': run has no 'failure'",
     ),
-    "unchecked_rule": (
+    "unchecked_rule": Code(
+        3,
         "A condition uses a value of unknown type.",
         "A comparison with the wrong type is silently false.",
         "Give the tool's output a type.",
+        "when: 'steps.S1.output.extra' has no known type",
         "warning",
     ),
-    "not_supported": (
+    "not_supported": Code(
+        3,
         "Something that this version does not run.",
         "It is refused, not ignored.",
         "Write the plan without it.",
+        "for_each cannot be run by this version",
     ),
-    "bad_attempts": (
+    "bad_attempts": Code(
+        3,
         "A claimed number of attempts outside 1 to 3.",
         "More than three tries of one call help nobody.",
         "Say 1, 2 or 3, or leave it out: the contract decides.",
+        "4 attempts; 1 to 3 are possible",
     ),
-    "bad_timeout": (
+    "bad_timeout": Code(
+        3,
         "A claimed time-out that is not above 0 and at most a day.",
         "The step would never or always time out.",
         "Correct it, or leave it out: the contract decides.",
+        "time-out of 0.0 s; above 0 and up to 86400 is possible",
     ),
-    "claim_differs": (
+    "claim_differs": Code(
+        3,
         "What the planner claims about the tool is not what its contract says.",
         "The contract holds; the claim shows a misunderstanding.",
         "Leave `declared` out or correct it.",
+        "claims max_attempts 2 for 'query_order'; its contract says 3",
         "warning",
     ),
-    "unknown_error_code": (
+    "unknown_error_code": Code(
+        3,
         "A route for an error code that the tool does not declare.",
         "It may never be taken.",
         "Use an outcome class or a code of the tool's contract.",
+        "'query_order' declares no error 'order_gon'",
         "warning",
     ),
 }

@@ -1,158 +1,242 @@
-"""Findings about what a plan would do: layers 4 to 7, in words for a newcomer.
-
-Each row: what is wrong, why it matters, what to do, and the severity where it is not an error.
-"""
+"""Findings about what a plan would do and mean: layers 4 to 8, in words for a newcomer."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from plangate.plan.code import Code
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-BUSINESS: Mapping[str, tuple[str, ...]] = {
-    "policy_denied": (
+RISK: Mapping[str, Code] = {
+    "policy_denied": Code(
+        4,
         "Policy does not let this principal use the tool.",
         "What no rule allows is denied.",
         "Do without it; the policy's owner can add a rule.",
+        "policy refuses 'count' to 'bob': a rule denies 'count'",
     ),
-    "missing_ancestor": (
+    "missing_ancestor": Code(
+        4,
         "Policy demands a step before this one, and the plan has none.",
         "The protected act would happen without it.",
         "Add the step and let this one wait for it.",
+        "'pay' needs 'human:customer' before it, and no step does that",
     ),
-    "wrong_order": (
+    "wrong_order": Code(
+        4,
         "Policy demands a step before this one; it is there, but need not settle first.",
         "The protected act could happen before it.",
         "Add it to `after`.",
+        "'pay' needs 'human:customer' before it, and S2 need not settle first",
     ),
-    "skippable_guard": (
+    "skippable_guard": Code(
+        4,
         "A step that policy demands can be skipped.",
         "Then the protected act would happen without it.",
         "Remove its `when` and its skip routes.",
+        "'pay' needs 'human:customer' before it, and S2 can be skipped",
     ),
-    "missing_follow_up": (
+    "missing_follow_up": Code(
+        4,
         "Policy demands a step after this one, and there is none.",
         "Nobody would look at the result.",
         "Add the step after this one.",
+        "'pay' needs 'check_order' after it, and no step does that",
     ),
-}
-EFFECTS: Mapping[str, tuple[str, ...]] = {
-    "effect_understated": (
+    "over_autonomy": Code(
+        4,
+        "The plan goes beyond what policy lets any plan do.",
+        "The ceiling holds whoever approves.",
+        "Leave it out or split the plan; the policy's owner can raise the ceiling.",
+        "'pay' has effect 'irreversible'; policy lets no plan go beyond 'write'",
+    ),
+    "effect_understated": Code(
+        5,
         "The planner claims a milder effect than the contract's.",
         "It plans with a wrong picture of what the call does.",
         "Leave `declared` out or correct it.",
+        "claims effect 'read'; 'pay' has 'irreversible'",
     ),
-    "missing_scope": (
+    "missing_scope": Code(
+        5,
         "The principal lacks a right that the tool needs.",
         "The call would be refused.",
         "Do without it, or ask for the right.",
+        "'bob' lacks scope people, which 'read_person' needs",
     ),
-    "unproved_effect": (
+    "wrong_tenant": Code(
+        5,
+        "The tool is not for the tenant that the principal belongs to.",
+        "One tenant's run would act in another one's world.",
+        "Use a tool of that tenant, or start the run for a principal of the right one.",
+        "'query_order' is allowed for eu, and the principal is of no tenant",
+    ),
+    "denied_before": Code(
+        5,
+        "The step would reach, by another tool, what was denied in this run.",
+        "A denial holds for what is done, not for the tool that was tried first.",
+        "Leave it out, or ask whoever denied it.",
+        "'pay' reaches 'order:ORD-1', which 'wire' was denied: over the limit",
+    ),
+    "unproved_effect": Code(
+        5,
         "An irreversible or external act without a check that looks at the world again.",
         "The tool's own word is no evidence that it happened.",
         "Add a check of level L2 with a read-only tool.",
+        "'pay' is irreversible, and no check of level L2 or above looks again",
     ),
-    "acting_check": (
+    "acting_check": Code(
+        5,
         "A check uses a tool that acts.",
         "Looking must not change anything.",
         "Use a read-only tool.",
+        "check uses 'drop', which acts",
     ),
-    "parallel_claim": (
+    "parallel_claim": Code(
+        5,
         "Two steps that may run at the same time write one thing.",
         "The last one wins, and nobody knows which that is.",
         "Let one wait for the other with `after`.",
+        "'S3' and 'S9' both write 'order:${S1.id}' and may run at the same time",
     ),
-    "untrusted_flow": (
+    "untrusted_flow": Code(
+        5,
         "Untrusted data reaches an argument that must be trusted.",
         "Whoever wrote that data would choose whom we pay or write to.",
         "Take the value from an input, a trusted tool or a person.",
+        "untrusted data reaches pay.account: read_mail.body → pay.account (S9 → S3)",
     ),
-    "confidential_flow": (
+    "confidential_flow": Code(
+        5,
         "Confidential data reaches an argument that is not cleared for it.",
         "It would leave the circle that may see it.",
         "Leave the value out or use a cleared tool.",
+        "pii data reaches pay.id, which is not cleared for it: read_person.name → pay.id",
     ),
-}
-BUDGET: Mapping[str, tuple[str, ...]] = {
-    "over_usd": (
+    "untrusted_condition": Code(
+        5,
+        "A condition reads untrusted data to decide whether something acts.",
+        "Whoever wrote that data has a say in it; labels follow values, not decisions.",
+        "Let the condition read a trusted result, or a person's answer.",
+        "whether 'pay' runs is decided by untrusted data: read_mail.body",
+        "warning",
+    ),
+    "over_usd": Code(
+        6,
         "The plan will probably cost more than allowed.",
         "The run would stop half-way.",
         "Cut, split, or raise the budget.",
+        "will cost up to 1 USD (estimate, p95); the limit is 0.5",
     ),
-    "unknown_price": (
+    "unknown_price": Code(
+        6,
         "A cost limit is set and a price is not known.",
         "An unknown price is never zero.",
         "Add the price to the price overrides, or use another tool or model.",
+        "the limit is 5 USD, and the price is unknown",
     ),
-    "over_seconds": (
+    "over_seconds": Code(
+        6,
         "The plan will probably take longer than allowed.",
         "The run would stop half-way.",
         "Cut, split, or run it in the background with a higher limit.",
+        "will take up to 9.0 s (estimate, p95); the limit is 5.0 s",
     ),
-    "over_deadline": (
+    "over_deadline": Code(
+        6,
         "The plan will probably not be done by its deadline.",
         "The run would stop half-way.",
         "Move the deadline or cut the plan.",
+        "will end up to 0.0 s from now (estimate); the deadline is 2026-11-29",
     ),
-    "over_calls": (
+    "over_calls": Code(
+        6,
         "The plan makes more calls than allowed.",
         "The run would stop half-way.",
         "Cut steps or raise the limit.",
+        "makes 4 tool calls; 3 are allowed",
     ),
-    "over_tokens": (
+    "over_tokens": Code(
+        6,
         "The plan will probably use more tokens than allowed.",
         "The run would stop half-way.",
         "Cut, split, or raise the budget.",
+        "will use up to 9 tokens (estimate, p95); the limit is 8",
     ),
-}
-COMPLETION: Mapping[str, tuple[str, ...]] = {
-    "no_check": (
+    "no_check": Code(
+        7,
         "Nothing says when the step has succeeded, beyond the shape of its result.",
         "For an act, a result of the right shape proves nothing.",
         "Add a check to `success`.",
+        "nothing shows that 'pay' succeeded, beyond the shape of its result",
         "warning",
     ),
-    "uncheckable": (
+    "uncheckable": Code(
+        7,
         "A check lacks what its level needs: L1 a rule, L2 a tool and a rule.",
         "It could never be decided.",
         "Add it, or change the level.",
+        "check 'c1' of level L1 has no rule",
     ),
-    "vague_check": (
+    "vague_check": Code(
+        7,
         "A check in words that nobody can measure, without a rule.",
         "It would pass or fail by mood.",
         "Write a rule with a number or a value.",
+        "check 'g1' says 'good' and has no rule",
     ),
-    "no_criteria": (
+    "no_criteria": Code(
+        7,
         "Nothing says when the goal is reached.",
         "The run could never be verified.",
         "Add a check to `success_criteria`.",
+        "nothing says when the goal is reached",
     ),
-    "weak_criterion": (
+    "weak_criterion": Code(
+        7,
         "A success criterion is weaker than the budget's `min_level`.",
         "The plan asks for more proof than it brings.",
         "Raise its level.",
+        "criterion 'g1' is L1; the budget demands L2",
     ),
-    "no_evidence": (
+    "no_evidence": Code(
+        7,
         "A success criterion looks at no step and at no tool.",
         "It would hold whatever happened.",
         "Let its rule read `steps.<id>.output`, or give it a tool.",
+        "criterion 'g1' looks at no step and uses no tool",
     ),
-    "no_abort": (
+    "no_abort": Code(
+        7,
         "Nothing says when to give up.",
         "Only the budget would stop a run that goes wrong.",
         "Add an abort condition, as `run.failures > 3`.",
+        "nothing says when to give up",
         "warning",
     ),
-    "unrouted_failure": (
+    "unrouted_failure": Code(
+        7,
         "If this act's outcome is unknown, nobody but a person can tell, and no route says so.",
         "The run would stop at a question that the plan did not show.",
         'Add a route {"on": "unknown", "action": "ask"}, or a reconcile function to the tool.',
+        "if 'drop' times out, only a person can tell whether it happened",
     ),
-    "dead_step": (
+    "dead_step": Code(
+        7,
         "The step changes nothing and nobody uses its result.",
         "It costs time and money for nothing.",
         "Remove it or use its output.",
+        "nobody uses what 'search' gives, and it changes nothing",
+        "warning",
+    ),
+    "semantic": Code(
+        8,
+        "A second reader doubts what the plan means.",
+        "Form and rules can be right, and the plan still not do what was asked.",
+        "Look at it before you approve; the critic itself decides nothing.",
+        "the refund is paid before the customer has agreed to the amount",
         "warning",
     ),
 }

@@ -7,7 +7,6 @@ renamed or re-delivered step is recognised as the effect that happened already.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
@@ -15,10 +14,11 @@ from pydantic import ValidationError
 
 from plangate.plan.errors import ConfigError
 from plangate.plan.value.frozen import canonical, digest
+from plangate.plan.value.refs import Ref
 from plangate.plan.verdict import EvidenceRef
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from plangate.plan.catalog import ToolSpec
     from plangate.plan.value.frozen import Json
@@ -67,7 +67,7 @@ def effect_key(spec: ToolSpec, args: Mapping[str, Json], goal_id: str) -> Effect
     # The values stand apart in the hash: `a:{x}:{y}` must tell ("b:c", "d") from ("b", "c:d").
     identity = {
         "template": template,
-        "values": [_look_up(name, args) for name in _HOLE.findall(template)],
+        "values": [_look_up(name, args) for name in holes(template)],
         "goal": goal_id if spec.scope == "goal" else None,
     }
     return EffectKey(digest(identity), business)
@@ -82,6 +82,21 @@ def fill(template: str, values: Mapping[str, Json]) -> str:
         ConfigError: `values` has no such name, or the template holds a brace that is no name.
     """
     return _filled(template, values, _text)
+
+
+def holes(template: str) -> tuple[str, ...]:
+    """Return the dotted names in a template, in order of appearance.
+
+    Raises:
+        ConfigError: A brace encloses no name.
+    """
+    literal = _HOLE.sub("", template)
+    if "{" in literal or "}" in literal:
+        raise ConfigError(
+            f"template {template!r} has a brace that encloses no name",
+            hint="Write {name} or {dotted.name}.",
+        )
+    return tuple(_HOLE.findall(template))
 
 
 def claims_of(spec: ToolSpec, args: Mapping[str, Json]) -> Claims:
@@ -118,32 +133,18 @@ def evidence_of(
 
 
 def _filled(template: str, values: Mapping[str, Json], text: Callable[[Json], str]) -> str:
-    literal = _HOLE.sub("", template)
-    if "{" in literal or "}" in literal:
-        raise ConfigError(
-            f"template {template!r} has a brace that encloses no name",
-            hint="Write {name} or {dotted.name}.",
-        )
+    holes(template)
     return _HOLE.sub(lambda match: text(_look_up(match[1], values)), template)
 
 
 def _look_up(name: str, values: Mapping[str, Json]) -> Json:
-    here: Json = values
-    for part in name.split("."):
-        if isinstance(here, Mapping) and part in here:
-            here = here[part]
-        elif _is_position(part, here):
-            here = here[int(part)]  # type: ignore[index]
-        else:
-            raise ConfigError(
-                f"template name {name!r} is not there", hint="Use a name of the tool's schema."
-            )
-    return here
-
-
-def _is_position(part: str, here: Json) -> bool:
-    is_list = isinstance(here, Sequence) and not isinstance(here, str)
-    return is_list and part.isdecimal() and int(part) < len(here)  # type: ignore[arg-type]
+    head, *path = name.split(".")
+    try:
+        return Ref(head, tuple(path)).resolve(values)
+    except KeyError as exc:
+        raise ConfigError(
+            f"template name {name!r} is not there", hint="Use a name of the tool's schema."
+        ) from exc
 
 
 def _text(value: Json) -> str:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from plangate.plan.catalog import Catalog
+    from plangate.plan.flow.denial import Denial
     from plangate.plan.policy import Policy
 
 
@@ -85,6 +86,7 @@ class Facts:
         policy: The rules; there is no default policy.
         estimate: None before the plan was estimated: then layer 6 checks what it can without it.
         history: Past success, for the tier.
+        denied: What was denied earlier in the same run.
         now: The current time (aware, UTC).
     """
 
@@ -93,4 +95,5 @@ class Facts:
     policy: Policy
     estimate: PlanEstimate | None = None
     history: History = field(default_factory=History)
+    denied: tuple[Denial, ...] = ()
     now: datetime

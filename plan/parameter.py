@@ -42,8 +42,7 @@ class Parameter(Frozen):
 
     @model_validator(mode="after")
     def _is_sound(self) -> Parameter:
-        has_default = "default" in self.model_fields_set
-        if self.required is not None and self.required == has_default:
+        if self.required is not None and self.required == self.has_default:
             msg = f"parameter {self.name!r} is required exactly if it has no default"
             raise ValueError(msg)
         if self.pattern is not None:
@@ -52,7 +51,7 @@ class Parameter(Frozen):
             except re.error as exc:
                 msg = f"parameter {self.name!r}: bad pattern: {exc}"
                 raise ValueError(msg) from exc
-        for value in (*self.enum, *((self.default,) if has_default else ())):
+        for value in (*self.enum, *((self.default,) if self.has_default else ())):
             if fault := self.fault(value):
                 msg = f"parameter {self.name!r}: {value!r} {fault}"
                 raise ValueError(msg)

@@ -8,6 +8,7 @@ as a whole: half a policy is none.
     schema = 1
     constants = ["EUR"]              # literals that a planner may write without another source
     approval_ttl_s = 3600
+    reread = true                    # before an irreversible effect: has the world moved?
 
     [[allow]]
     tool = "*"
@@ -16,6 +17,7 @@ as a whole: half a policy is none.
     [[allow]]
     tool = "create_refund"
     roles = ["refund_agent"]
+    tenants = ["shop_eu"]            # whose principals; without it: anybody's
 
     [[deny]]
     tool = "delete_order"
@@ -34,6 +36,21 @@ as a whole: half a policy is none.
     tier = "full"
     reason = "over the automatic limit"
 
+    [[quorum]]
+    tool = "create_refund"
+    n = 2
+    roles = ["finance"]
+
+    [[label]]                        # raises what the contract says of a tool's output
+    tool = "search_mail"
+    integrity = "untrusted"
+    confidentiality = ["pii"]
+
+    [autonomy]                       # what no plan goes beyond, whoever approves it
+    max_effect = "irreversible"
+    max_steps = 40
+    max_usd = "5.00"
+
     [tiers]
     auto_usd = "0.50"
     first_time = "selective"
@@ -46,93 +63,36 @@ from __future__ import annotations
 
 import re
 import tomllib
-from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from plangate.plan.catalog import Effect, ToolSpec
 from plangate.plan.errors import ConfigError
+from plangate.plan.policy_rules import (
+    Autonomy,
+    LabelRule,
+    Quorum,
+    Require,
+    Threshold,
+    Tier,
+    Tiers,
+    ToolRule,
+)
 from plangate.plan.value.frozen import Frozen, canonical, digest, parse
 from plangate.plan.value.plan import Budget
-from plangate.plan.value.step import Line, Name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
+    from plangate.plan.catalog import ToolSpec
     from plangate.plan.facts import Rights
     from plangate.plan.value.frozen import Json
 
-Tier: TypeAlias = Literal["auto", "selective", "full"]
-"""How much a person sees before a plan runs: nothing, the risky steps, all of it."""
-
-Tool: TypeAlias = Annotated[str, Field(pattern=r"^(\*|[A-Za-z][A-Za-z0-9_.-]{0,79})$")]
-Capability: TypeAlias = Annotated[str, Field(pattern=r"^(human:)?[A-Za-z][A-Za-z0-9_.-]{0,79}$")]
-"""A tool, or `human:<audience>` for a step that asks a person."""
-
-
-class ToolRule(Frozen):
-    """One `[[allow]]` or `[[deny]]`: lets principals use a tool, or takes it from them."""
-
-    tool: Tool
-    """A whole name, or `*` for all."""
-
-    roles: tuple[Name, ...] = ()
-    """The rule holds for a principal with any of these; empty: for everyone."""
-
-    effects: tuple[Effect, ...] = ()
-    """The rule holds for tools with one of these effects; empty: for all."""
-
-    reason: Line = ""
-
-    def matches(self, spec: ToolSpec, rights: Rights) -> bool:
-        """True if the rule speaks about this tool and this principal."""
-        return (
-            self.tool in ("*", spec.name)
-            and (not self.roles or not set(self.roles).isdisjoint(rights.roles))
-            and (not self.effects or spec.effect in self.effects)
-        )
-
-
-class Require(Frozen):
-    """What must stand around a step in every plan."""
-
-    before: Capability
-    """The protected capability."""
-
-    ancestors: tuple[Capability, ...] = ()
-    """Each must settle before it."""
-
-    followed_by: tuple[Capability, ...] = ()
-    """Each must come after it."""
-
-    reason: Line = ""
-
-
-class Threshold(Frozen):
-    """From which amount on a person must agree."""
-
-    tool: Name
-    arg: Annotated[str, Field(min_length=1, max_length=80)]
-    over: Annotated[int | float, Field(allow_inf_nan=False)]
-    """The largest value that needs nobody."""
-
-    tier: Literal["selective", "full"] = "selective"
-    reason: Line = ""
-
-
-class Tiers(Frozen):
-    """When a plan may run without a person."""
-
-    auto_usd: Decimal | None = Field(default=None, ge=0)
-    """The largest p95 cost that needs nobody; None: cost alone never asks."""
-
-    first_time: Tier = "selective"
-    """The least tier of a plan with effects whose type never succeeded before."""
-
-    full_external: int = Field(default=2, ge=1)
-    """From this many different external tools with effects on, the whole plan is reviewed."""
+__all__ = [
+    "Autonomy", "LabelRule", "Policy", "Quorum", "Require", "Threshold", "Tier", "Tiers",
+    "ToolRule",
+]  # fmt: skip
 
 
 class Policy(Frozen):
@@ -144,10 +104,16 @@ class Policy(Frozen):
     approval_ttl_s: Annotated[int | float, Field(gt=0, allow_inf_nan=False)] = 3600
     """How long an approval holds, in seconds."""
 
+    reread: bool = True
+    """Before an irreversible effect, read again what its approval rested on."""
+
     allows: tuple[ToolRule, ...] = ()
     denies: tuple[ToolRule, ...] = ()
     requires: tuple[Require, ...] = ()
     thresholds: tuple[Threshold, ...] = ()
+    quorums: tuple[Quorum, ...] = ()
+    labels: tuple[LabelRule, ...] = ()
+    autonomy: Autonomy = Field(default_factory=Autonomy)
     tiers: Tiers = Field(default_factory=Tiers)
     budget: Budget | None = None
     """Caps on what a plan may ask for; None: no caps."""
@@ -186,10 +152,36 @@ class Policy(Frozen):
         for deny in self.denies:
             if deny.matches(spec, rights):
                 return deny.reason or f"a rule denies {spec.name!r}"
-        if any(allow.matches(spec, rights) for allow in self.allows):
+        if self.allowing(spec, rights) is not None and not self.wrong_tenant(spec, rights):
             return None
+        if wrong := self.wrong_tenant(spec, rights):
+            return wrong
         roles = ", ".join(rights.roles) or "none"
         return f"no rule allows {spec.name!r} ({spec.effect.value}) for roles: {roles}"
+
+    def allowing(self, spec: ToolSpec, rights: Rights) -> ToolRule | None:
+        """Return the first rule that allows the tool; a denial may still go before it."""
+        return next((rule for rule in self.allows if rule.matches(spec, rights)), None)
+
+    def wrong_tenant(self, spec: ToolSpec, rights: Rights) -> str | None:
+        """Return why the principal's tenant keeps it from a tool, or None where it does not."""
+        of = f"tenant {rights.tenant!r}" if rights.tenant is not None else "no tenant"
+        if spec.tenants and rights.tenant not in spec.tenants:
+            return f"{spec.name!r} is for {_listed(spec.tenants)}, and the principal is of {of}"
+        meant = [rule for rule in self.allows if rule.speaks_of(spec, rights)]
+        if not meant or any(rule.matches(spec, rights) for rule in meant):
+            return None
+        named = _listed(name for rule in meant for name in rule.tenants)
+        return f"{spec.name!r} is allowed for {named}, and the principal is of {of}"
+
+    def quorum_for(self, tools: Iterable[str]) -> int:
+        """Return how many different people must approve a plan that uses these tools."""
+        return max((rule.n for rule in self.quorums_of(tools)), default=1)
+
+    def quorums_of(self, tools: Iterable[str]) -> tuple[Quorum, ...]:
+        """Return the rules that ask for more than one approval of these tools."""
+        used = set(tools)
+        return tuple(q for q in self.quorums if q.tool in used or (q.tool == "*" and used))
 
     def capped(self, budget: Budget) -> Budget:
         """Return a plan's budget under the policy's caps: of each limit the smaller counts."""
@@ -226,11 +218,22 @@ _CAPS = (
 )
 
 
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(names))
+
+
 def _least(mine: Any, cap: Any) -> Any:
     return cap if mine is None else mine if cap is None else min(mine, cap)
 
 
-_FIELDS = {"allow": "allows", "deny": "denies", "require": "requires", "threshold": "thresholds"}
+_FIELDS = {
+    "allow": "allows",
+    "deny": "denies",
+    "require": "requires",
+    "threshold": "thresholds",
+    "quorum": "quorums",
+    "label": "labels",
+}
 _KEYS = {field: key for key, field in _FIELDS.items()}
 _HINT = "Correct it; the docstring of plangate.plan.policy shows every key."
 

@@ -41,10 +41,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from plangate.plan.codes_of_patch import patch_issue
+from plangate.plan.codes import issue
 from plangate.plan.document import read_yaml
 from plangate.plan.errors import ConfigError, PlanRejected
-from plangate.plan.value.frozen import Args, Frozen, FrozenMap, parse, thaw
+from plangate.plan.value.frozen import Args, Frozen, FrozenMap, first_fault, parse, thaw
 from plangate.plan.value.patch import Keep, Patch, Replace, Update
 from plangate.plan.value.step import Check, Line, Name, Step
 
@@ -101,9 +101,8 @@ class RepairRule(Frozen):
             try:
                 parse(Step, _filled(thaw(said), _TRIAL, None))
             except ValidationError as exc:
-                where = ".".join(str(part) for part in exc.errors()[0]["loc"])
-                msg = f"repair of {self.code!r}: step {said.get('id')!r}: {where}: "
-                raise ValueError(msg + exc.errors()[0]["msg"]) from exc
+                msg = f"repair of {self.code!r}: step {said.get('id')!r}: {first_fault(exc)}"
+                raise ValueError(msg) from exc
         return self
 
     def patch_for(self, plan: Plan, step_id: str) -> Patch:
@@ -132,7 +131,7 @@ class RepairRule(Frozen):
         except KeyError as exc:
             raise PlanRejected([_misfit(step.id, f"{step.id} has no argument {exc}")]) from exc
         except ValidationError as exc:
-            says = f"repair of {self.code!r}: {exc.errors()[0]['msg']}"
+            says = f"repair of {self.code!r}: {first_fault(exc)}"
             raise PlanRejected([_misfit(step.id, says)]) from exc
         ids = {each.id for each in steps}
         yield Replace(
@@ -201,4 +200,4 @@ def _begun(new: Step, old: Step) -> Step:
 
 
 def _misfit(step: str, says: str) -> Issue:
-    return patch_issue("repair_does_not_fit", says, step=step)
+    return issue("repair_does_not_fit", says, step=step)

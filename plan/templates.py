@@ -52,7 +52,6 @@ says so) and `max_length` strings.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, JsonValue, ValidationError
@@ -61,7 +60,7 @@ from plangate.plan.document import read_yaml
 from plangate.plan.effects import fill
 from plangate.plan.errors import ConfigError
 from plangate.plan.parameter import Parameter
-from plangate.plan.value.frozen import Frozen
+from plangate.plan.value.frozen import Frozen, first_fault
 from plangate.plan.value.plan import (
     Assumption,
     Author,
@@ -71,10 +70,12 @@ from plangate.plan.value.plan import (
     Plan,
     Text,
 )
-from plangate.plan.value.refs import refs_in
+from plangate.plan.value.refs import Ref, leaves, refs_in
 from plangate.plan.value.step import Check, Line, Name, Step
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     from plangate.plan.value.frozen import Json
 
 
@@ -141,10 +142,8 @@ class Template(Frozen):
                 policy_hash=policy_hash,
             )
         except ValidationError as exc:
-            fault = exc.errors()[0]
-            where = ".".join(str(part) for part in fault["loc"])
             raise ConfigError(
-                f"template {self.template!r} makes no plan: {where}: {fault['msg']}",
+                f"template {self.template!r} makes no plan: {first_fault(exc)}",
                 hint="Give a goal and a goal id of the allowed length.",
             ) from exc
 
@@ -219,21 +218,10 @@ def _faults(template: Template) -> Iterator[tuple[str, str]]:
             f"reads inputs without a parameter: {', '.join(stray) or 'inputs'}",
             "Declare each under `parameters:`, or correct the name.",
         )
-    leaves = [leaf for step in template.steps for leaf in _leaves(step.args)]
-    holes = [ref for leaf in leaves for ref in refs_in(leaf) if ref.source == "user"]
-    if 2 * len(holes) > len(leaves):
+    values = [value for step in template.steps for _, value in leaves(step.args)]
+    holes = [ref for ref in map(Ref.parse, values) if ref is not None and ref.source == "user"]
+    if 2 * len(holes) > len(values):
         yield (
-            f"has {len(holes)} parameters in {len(leaves)} argument values: it fixes too little",
+            f"has {len(holes)} parameters in {len(values)} argument values: it fixes too little",
             "Read values from earlier steps, write constants, or let a planner plan it.",
         )
-
-
-def _leaves(value: Json) -> Iterator[Json]:
-    if isinstance(value, Mapping):
-        for item in value.values():
-            yield from _leaves(item)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _leaves(item)
-    else:
-        yield value

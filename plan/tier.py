@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
 from plangate.plan.catalog import Effect
-from plangate.plan.policy import Tier
+from plangate.plan.policy_rules import Tier
 from plangate.plan.value.frozen import Frozen
 from plangate.plan.value.refs import Ref
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from plangate.plan.catalog import Catalog
     from plangate.plan.facts import Facts
-    from plangate.plan.policy import Threshold
+    from plangate.plan.policy_rules import Threshold
     from plangate.plan.value.frozen import Json
     from plangate.plan.value.plan import Plan
     from plangate.plan.value.step import Step
@@ -83,13 +83,22 @@ def may_act(step: Step, catalog: Catalog | None) -> bool:
     return spec is None or spec.effect.acts
 
 
+def cost_of(plan: Plan, facts: Facts) -> Decimal | None:
+    """Return the p95 cost of a plan in USD, by the estimate or else by contracts; None: unknown."""
+    if facts.estimate is not None:
+        return facts.estimate.usd_p95
+    prices = list(_prices(plan, facts).values())
+    known = [price for price in prices if price is not None]
+    return sum(known, Decimal(0)) if len(known) == len(prices) else None
+
+
 def _step_risks(plan: Plan, facts: Facts) -> Iterator[Risk]:
     for step in plan.steps:
         for why in _signals(step, facts.catalog):
             yield Risk("selective", f"{step.id} {why}", (step.id,))
     for threshold in facts.policy.thresholds:
         for step in plan.steps:
-            if step.tool == threshold.tool and (why := _passes(threshold, step, plan, facts)):
+            if step.tool == threshold.tool and (why := over_limit(threshold, step, plan, facts)):
                 yield Risk(threshold.tier, f"{step.id} {why}", (step.id,))
 
 
@@ -109,7 +118,8 @@ def _signals(step: Step, catalog: Catalog) -> Iterator[str]:
         yield f"runs {spec.name}, for which no undo is declared"
 
 
-def _passes(threshold: Threshold, step: Step, plan: Plan, facts: Facts) -> str:
+def over_limit(threshold: Threshold, step: Step, plan: Plan, facts: Facts) -> str:
+    """Return how a planned call passes a threshold, in words; empty: it is surely within it."""
     arg, reason = threshold.arg, f" ({threshold.reason})" if threshold.reason else ""
     value = _amount(step.args.get(arg, _default(arg, step, facts.catalog)), plan)
     if value is None:

@@ -6,12 +6,14 @@ Loading an agent opens nothing: a plan can be checked against it with no databas
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import traceback
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module, resources
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from plangate.plan.errors import ConfigError
+from plangate.plan.errors import ConfigError, PlangateError
 from plangate.plan.facts import Rights
 from plangate.plan.value.plan import Budget
 
@@ -53,6 +55,9 @@ class Agent:
         budget: Limits of a run, where the plan's own budget says nothing.
         rights: Who acts, where the caller names nobody.
         scenarios: For demos and tests.
+
+    Raises:
+        ConfigError: Where texts or tools are expected, there is something else.
     """
 
     name: str
@@ -66,31 +71,93 @@ class Agent:
     rights: Rights = field(default_factory=lambda: Rights(principal="local"))
     scenarios: Mapping[str, Scenario] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        for name in ("tools", "templates"):
+            object.__setattr__(self, name, several(name, getattr(self, name)))
+        for name, said in (("policy", self.policy), *(("template", t) for t in self.templates)):
+            _need_text(name, said)
+
+
+def several(name: str, given: object) -> tuple[Any, ...]:
+    """Return what a keyword lists; one text or one tool is no list of it.
+
+    Raises:
+        ConfigError: It is a single thing.
+    """
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise ConfigError(f"{name}= is a single thing, not a list", hint=f"Write {name}=[...].")
+    return tuple(given)
+
+
+def _need_text(name: str, said: object) -> None:
+    if isinstance(said, str) and not ("\n" not in said and said.endswith(_SUFFIXES)):
+        return
+    file = said if isinstance(said, str) else f"{name}{_SUFFIXES[0 if name == 'policy' else 1]}"
+    raise ConfigError(
+        f"the {name} is {said!r:.80}, not the text of one",
+        hint=f'Read its file: Path("{file}").read_text().',
+    )
+
+
+_SUFFIXES = (".toml", ".yaml", ".yml")
+
 
 def load_agent(name: str) -> Agent:
     """Find an agent by the name of an example or by `module:attribute`.
 
     Raises:
-        ConfigError: No such module or attribute, or it is not an `Agent`.
+        ConfigError: No such module or attribute, it cannot be imported, or it is not an `Agent`.
     """
-    module_name, _, attribute = name.partition(":")
-    if not attribute:
+    module_name, colon, attribute = name.partition(":")
+    if not colon:
         module_name, attribute = f"plangate.examples.{name}.agent", "agent"
-    try:
-        found = getattr(import_module(module_name), attribute)
-    except ModuleNotFoundError as exc:
-        if exc.name is None or not f"{module_name}.".startswith(f"{exc.name}."):
-            raise  # a missing dependency of the agent's own module is not a misspelt name
-        raise ConfigError(
-            f"no agent named {name!r}", hint="Name an example (refund) or module:attribute."
-        ) from exc
-    except AttributeError as exc:
+    if not all(part.isidentifier() for part in (*module_name.split("."), attribute)):
+        raise _nowhere(name)
+    found = getattr(_module(name, module_name), attribute, None)
+    if isinstance(found, Agent):
+        return found
+    if found is None:
         raise ConfigError(
             f"module {module_name!r} has no attribute {attribute!r}", hint="Check the spelling."
-        ) from exc
-    if not isinstance(found, Agent):
-        raise ConfigError(f"{name!r} is not a plangate Agent", hint="Build it with Agent(...).")
-    return found
+        )
+    raise ConfigError(
+        f"{name!r} is of type {type(found).__name__}, not a plangate Agent",
+        hint="Name an Agent(...); a graph of create_plan_agent has the same keywords.",
+    )
+
+
+def _module(name: str, module_name: str) -> Any:
+    try:
+        return import_module(module_name)
+    except PlangateError:
+        raise  # it says itself what is wrong with which tool
+    except ModuleNotFoundError as exc:
+        if exc.name is not None and f"{module_name}.".startswith(f"{exc.name}."):
+            raise _nowhere(name) from exc
+        raise _broken(module_name, exc) from exc
+    except Exception as exc:
+        raise _broken(module_name, exc) from exc
+
+
+def _nowhere(name: str) -> ConfigError:
+    stem = name.partition(":")[0].removesuffix(".py").rpartition("/")[2]
+    like = stem if stem.isidentifier() else "letters"
+    return ConfigError(
+        f"no agent named {name!r}",
+        hint=f"Name an example (refund) or module:attribute, as {like}:agent.",
+    )
+
+
+def _broken(module_name: str, exc: Exception) -> ConfigError:
+    """Say where the caller's own module breaks, as a mistake in it is not a bug of ours."""
+    spec = find_spec(module_name)
+    frames = traceback.extract_tb(exc.__traceback__)
+    at = [each.lineno for each in frames if spec is not None and each.filename == spec.origin]
+    where = f" at line {at[-1]}" if at else ""
+    return ConfigError(
+        f"module {module_name!r} cannot be imported{where}: {type(exc).__name__}: {exc}",
+        hint=f"Correct it; python -c 'import {module_name}' shows the whole traceback.",
+    )
 
 
 def open_world(connect: Connect | None, url: str) -> Any:

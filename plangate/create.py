@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from plangate.agent import Agent, Connect
+from plangate.agent import Agent, Connect, several
+from plangate.plan.errors import ConfigError
 from plangate.plan.facts import Rights
 from plangate.plan.value.plan import Budget
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
     from langgraph.store.base import BaseStore
 
+    from plangate.engine.authorizer import Authorizer
     from plangate.tools.tool import Tool
 
 
@@ -34,6 +36,7 @@ def create_plan_agent(
     store: BaseStore | None = None,
     critic: Any = None,
     prices: Mapping[str, Mapping[str, str]] | None = None,
+    authorizer: Authorizer | None = None,
     name: str = "agent",
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Build an agent that plans, checks, asks, runs, verifies and repairs.
@@ -57,18 +60,23 @@ def create_plan_agent(
         store: LangGraph's long-term store.
         critic: A chat model for the critic; None: left out, and the log says so.
         prices: USD per million tokens by model, over the packaged table.
+        authorizer: Knows what a principal may do now; asked at validation and before each call.
+            None: what `rights` or `context=` said when the run was started.
         name: Of the graph, in traces and in the log.
 
     Raises:
         ConfigError: A policy, template, tool or URL is wrong; it says which and what to do.
     """
+    for role, chat in (("model", model), ("critic", critic)):
+        _need_chat(role, chat)
+
     from plangate.runtime import Options, Runtime
 
     agent = Agent(
         name=name,
-        tools=tuple(tools),
+        tools=several("tools", tools),
         policy=policy,
-        templates=tuple(templates),
+        templates=several("templates", templates),
         repairs=repairs,
         connect=connect,
         world_url=world_url,
@@ -76,6 +84,20 @@ def create_plan_agent(
         rights=rights or Rights(principal="local"),
     )
     options = Options(
-        model=model, critic=critic, prices=prices, checkpointer=checkpointer, store=store
+        model=model,
+        critic=critic,
+        prices=prices,
+        checkpointer=checkpointer,
+        store=store,
+        authorizer=authorizer,
     )
     return Runtime(agent, journal, options).graph
+
+
+def _need_chat(role: str, chat: Any) -> None:
+    if chat is None or callable(getattr(chat, "ainvoke", None)):
+        return
+    hint = 'Pass a LangChain chat model, as ChatOpenAI(model="..."), or None.'
+    if not isinstance(chat, str):
+        hint += " Tools go to tools=[...]."
+    raise ConfigError(f"{role}= is of type {type(chat).__name__}, not a chat model", hint=hint)

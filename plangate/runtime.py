@@ -6,7 +6,6 @@ The CLI, the console and `create_plan_agent` stand on this; no decision is made 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,16 +14,19 @@ from langgraph.runtime import get_runtime
 
 from plangate.agent import Agent, open_world
 from plangate.budget.prices import PriceBook
+from plangate.engine.authorizer import RecordedRights
+from plangate.given import check_given, rights_of
 from plangate.graph.bridge import iterate
 from plangate.graph.desk import Desk
 from plangate.graph.owned import Body, owned
-from plangate.graph.saver import check_saver, open_saver
+from plangate.graph.saver import check_saver, forgetting_answers, open_saver
 from plangate.graph.wiring import Nodes, wire
 from plangate.journal.journal import Journal
 from plangate.journal.runs import Run
 from plangate.journal.view import RunView, fold
+from plangate.nodes.case import Case
 from plangate.nodes.critic import critic
-from plangate.nodes.decide import Refused, decide
+from plangate.nodes.decide import Counted, Refused, decide
 from plangate.nodes.executor import executor
 from plangate.nodes.human_gate import human_gate
 from plangate.nodes.kit import Kit, LazyWorld
@@ -35,26 +37,26 @@ from plangate.nodes.settle import settle
 from plangate.nodes.validator import validator
 from plangate.nodes.verifier import verifier
 from plangate.plan.errors import ConfigError, Denied
-from plangate.plan.facts import Rights
 from plangate.plan.policy import Policy
 from plangate.plan.repair import load_repairs
-from plangate.plan.templates import Template
-from plangate.plan.value.frozen import parse
+from plangate.plan.templates import Template, choose
 from plangate.tools.registry import Registry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from langchain_core.runnables import RunnableConfig
     from langgraph.checkpoint.base import BaseCheckpointSaver
     from langgraph.graph.state import CompiledStateGraph
     from langgraph.store.base import BaseStore
 
+    from plangate.engine.authorizer import Authorizer
     from plangate.graph.payload import Answer
     from plangate.graph.state import State
     from plangate.journal.decisions import Decision
     from plangate.journal.events import QuestionAsked
     from plangate.journal.session import Session
+    from plangate.plan.facts import Rights
 
 BODIES = {
     "planner": planner,
@@ -83,6 +85,8 @@ class Options:
         store: LangGraph's long-term store.
         ttl_s: How long a silent owner keeps a run, in seconds.
         parallel: Steps that run at a time.
+        authorizer: Asked at every turn what the principal may do now; None: what it could when the
+            run was started.
     """
 
     model: Any = None
@@ -93,6 +97,7 @@ class Options:
     store: BaseStore | None = None
     ttl_s: float = 15.0
     parallel: int = 64
+    authorizer: Authorizer | None = None
 
 
 class Runtime:
@@ -111,7 +116,7 @@ class Runtime:
             name: owned(name, self._for_principal(body), self.desk) for name, body in BODIES.items()
         }
         self.graph: CompiledStateGraph[Any, Any, Any, Any] = wire(
-            Nodes(**nodes), saver=saver, store=chosen.store, name=agent.name
+            Nodes(**nodes), saver=forgetting_answers(saver), store=chosen.store, name=agent.name
         )
 
     def close(self) -> None:
@@ -151,7 +156,9 @@ class Runtime:
         if self.waits(run_id):
             return iter(())
         state = self.graph.get_state(_config(run.thread_id))
-        again = None if state.next else self._same_goal(run)
+        # Without a checkpoint (lost, or past the end of a stopped run) it begins anew, and every
+        # node finds in the journal what was done.
+        again = None if state.next else {"run_id": run_id}
         return self._stream(again, run.thread_id, run.principal)
 
     def waits(self, run_id: str) -> bool:
@@ -179,24 +186,24 @@ class Runtime:
         if name in view.questions:
             return run, view.questions[name]
         pending = view.pending_questions
-        if len(pending) != 1:
+        if len(pending) != 1 or name != run.run_id:  # a question that was never asked is no other
             ids = ", ".join(each.question_id for each in pending) or "none"
             raise ConfigError(
                 f"{name!r} names no single question", hint=f"Questions that wait: {ids}."
             )
         return run, pending[0]
 
-    def answer(self, name: str, answer: Answer) -> Decision | Refused:
+    def answer(self, name: str, answer: Answer) -> Decision | Refused | Counted:
         """Record an answer; the run goes on when somebody advances it."""
         run, question = self.question(name)
-        return decide(
-            self.journal,
-            run.run_id,
-            question,
-            answer,
-            now=self.kit.now(),
-            ttl_s=self.kit.policy.approval_ttl_s,
+        case = Case(
+            kit=self.kit,
+            run=run,
+            look=lambda: self.view(run.run_id),
+            load=self.journal.artifacts.get,
+            question=question,
         )
+        return decide(self.journal, case, answer)
 
     def _stream(self, given: Any, thread: str, rights: Rights | None) -> Iterator[Any]:
         return iterate(
@@ -213,37 +220,35 @@ class Runtime:
         """`context=` is not in a checkpoint, so each invocation says anew for whom it acts."""
 
         async def node(state: State, session: Session) -> Mapping[str, Any]:
-            who = _rights(get_runtime().context) or self.agent.rights
+            who = rights_of(get_runtime().context) or self.agent.rights
             owner = session.run.principal.principal
             if who.principal != owner:
                 raise Denied(
                     f"run {session.run.run_id} acts for {owner!r}, not for {who.principal!r}",
                     hint=f"Pass context= with principal {owner!r}.",
                 )
-            update: Mapping[str, Any] = await body(state, session, self.kit)
+            kit = await self.kit.acting_for(session)
+            update: Mapping[str, Any] = await body(state, session, kit)
             return update
 
         return node
 
-    def _same_goal(self, run: Run) -> dict[str, Any]:
-        """A run that stopped at a limit is taken up by its own goal; see `graph.owned`."""
-        inputs = self.journal.artifacts.get(self.view(run.run_id).inputs)
-        return {"goal": run.goal, "goal_id": run.goal_id, "inputs": inputs}
-
     def _start(self, state: State, thread_id: str, context: object) -> str:
         """Create the row of a new run; called by the first node that needs one."""
-        goal = str(state.get("goal") or "").strip()
-        if not goal:
-            raise ConfigError("the goal is empty", hint='Invoke with {"goal": ..., "inputs": ...}.')
+        check_given(state)
+        if self.kit.model is None:
+            # Inputs that no template takes are refused here: nothing is left to clear away.
+            template = choose(self.kit.templates, state.get("task", ""))
+            template.fill(state["goal"], state.get("inputs") or {}, "unset")
         run_id = state.get("run_id") or new_run_id()
         self.journal.runs.create(
             Run(
                 run_id=run_id,
                 goal_id=str(state.get("goal_id") or run_id),
-                goal=goal,
+                goal=state["goal"].strip(),
                 thread_id=thread_id,
                 agent=self.agent.name,
-                principal=_rights(context) or self.agent.rights,
+                principal=rights_of(context) or self.agent.rights,
             )
         )
         return run_id
@@ -258,12 +263,21 @@ def _config(thread_id: str) -> RunnableConfig:
     return {"configurable": {"thread_id": thread_id}}
 
 
+def _templates(agent: Agent) -> tuple[Template, ...]:
+    """Read the templates; two of one name could not be told apart by `task`."""
+    read = tuple(Template.from_yaml(text) for text in agent.templates)
+    names = [each.template for each in read]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise ConfigError(f"two templates are named {min(twice)!r}", hint="Rename one.")
+    return read
+
+
 def _kit(agent: Agent, journal: Journal, chosen: Options) -> Kit:
     url = chosen.world_url or agent.world_url
     return Kit(
         registry=Registry(agent.tools),
         policy=Policy.from_toml(agent.policy),
-        templates=tuple(Template.from_yaml(text) for text in agent.templates),
+        templates=_templates(agent),
         repairs=load_repairs(agent.repairs) if agent.repairs else (),
         world=LazyWorld(partial(open_world, agent.connect, url)),
         book=PriceBook(chosen.prices or {}),
@@ -272,9 +286,5 @@ def _kit(agent: Agent, journal: Journal, chosen: Options) -> Kit:
         model=chosen.model,
         critic=chosen.critic,
         parallel=chosen.parallel,
+        authorizer=chosen.authorizer or RecordedRights(),
     )
-
-
-def _rights(context: object) -> Rights | None:
-    """Read who acts from `context=`: a `Rights`, or a mapping of its fields."""
-    return parse(Rights, context) if isinstance(context, (Rights, Mapping)) else None

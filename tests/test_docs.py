@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from plangate.cli.main import cli
 from plangate.graph.wiring import drawing
 
 ROOT = Path(__file__).parent.parent
@@ -19,8 +22,63 @@ LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 BLOCKS = [
     pytest.param(match[1], id=f"{page.relative_to(ROOT)}-{n}")
     for page in PAGES
+    if page.parent.name != "howto"
     for n, match in enumerate(BLOCK.finditer(page.read_text(encoding="utf-8")))
 ]
+
+
+STORIES = sorted((ROOT / "docs/howto").glob("*.md"))
+FENCE = re.compile(r"^```(python|console)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def run_python(block, here):
+    if file := re.match(r"# file: (\S+)\n", block):
+        (here / file[1]).write_text(block, encoding="utf-8")
+        return
+    out = subprocess.run(
+        [sys.executable, "-c", block], cwd=here, capture_output=True, text=True, check=False
+    )
+    assert out.returncode == 0, out.stderr
+    assert out.stdout.splitlines() == re.findall(r"^(?:print\(.*\)  )?# (.*)$", block, re.MULTILINE)
+
+
+def run_console(block):
+    for words, shown in re.findall(r"^\$ (.*)\n((?:[^$].*\n)*)", block, re.MULTILINE):
+        command, *args = shlex.split(words, comments=True)
+        if command == "plangate":  # in this process: a start of Python for each takes its seconds
+            done = CliRunner(env={"COLUMNS": "200"}).invoke(cli, args)
+            code, said = done.exit_code, done.output
+        else:
+            ran = subprocess.run(
+                ["/bin/sh", "-c", words], capture_output=True, text=True, check=False
+            )
+            code, said = ran.returncode, ran.stdout + ran.stderr
+        wanted = re.search(r"# exit (\d+)$", words)
+        assert code == int(wanted[1] if wanted else 0), f"{words}\n{said}"
+        for row in shown.splitlines():
+            assert row in said, f"{words}\n{said}"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A new folder to work in; modules that are written there are forgotten at the end."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    for name in ("PLANGATE_JOURNAL", "PLANGATE_AGENT", "PLANGATE_WORLD"):
+        monkeypatch.delenv(name, raising=False)
+    yield tmp_path
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None) or "").startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize("page", STORIES, ids=lambda page: page.name)
+def test_each_howto_can_be_followed_from_top_to_bottom(page: Path, folder: Path):
+    for kind, block in FENCE.findall(page.read_text(encoding="utf-8")):
+        if kind == "python":
+            run_python(block, folder)
+        else:
+            run_console(block)
 
 
 @pytest.mark.parametrize("block", BLOCKS)

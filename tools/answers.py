@@ -41,6 +41,17 @@ class Found:
     output: Mapping[str, Any] | None = None
     """What the tool would have returned, where it is known."""
 
+    def check(self) -> None:
+        """Refuse an answer that only looks like one: `Found("no")` must not count as yes.
+
+        Raises:
+            TypeError: A field is of another type.
+            UnicodeEncodeError: A text is not Unicode.
+        """
+        if not (self.happened is None or isinstance(self.happened, bool)):
+            raise TypeError(f"happened is {type(self.happened).__name__}, not True, False or None")
+        _check_text("operation_id", "" if self.operation_id is None else self.operation_id)
+
 
 @dataclass(frozen=True, slots=True)
 class Operation:
@@ -55,3 +66,21 @@ class Operation:
 
     business_state: str = ""
     """What the outside calls the state, for the ledger."""
+
+    def check(self) -> None:
+        """Refuse a state that is none, and what a ledger cannot hold.
+
+        Raises:
+            TypeError: A field is of another type or has a value that it cannot have.
+            UnicodeEncodeError: A text is not Unicode.
+        """
+        if self.state not in ("pending", "done", "failed"):
+            raise TypeError("state is none of pending, done, failed")
+        _check_text("code", self.code)
+        _check_text("business_state", self.business_state)
+
+
+def _check_text(name: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is {type(value).__name__}, not text")
+    value.encode()

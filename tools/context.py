@@ -29,6 +29,10 @@ class ToolContext:
     principal: str
     """On whose behalf the call acts."""
 
+    scopes: tuple[str, ...] = ()
+    """Rights of the principal that this tool's contract names, and no others; a credential that is
+    made for the call needs no more."""
+
     effect_key: str | None = None
     """For acting tools: the business identity of the effect; send it as the idempotency key."""
 

@@ -61,7 +61,12 @@ class Contract(TypedDict, total=False):
     writes: Sequence[str]
     evidence: Sequence[str]
     scopes: Sequence[str]
+    tenants: Sequence[str]
     labels: Labels
+    field_labels: Mapping[str, Labels]
+    sanitises: Sequence[str]
+    """Labels that a result no longer carries although the arguments did; a promise."""
+
     arg_rules: Mapping[str, ArgRule]
     errors: Mapping[str, Outcome]
     timeout_s: float
@@ -75,7 +80,7 @@ class Contract(TypedDict, total=False):
     validity_s: float
 
 
-_LISTS = ("reads", "writes", "evidence", "scopes")
+_LISTS = ("reads", "writes", "evidence", "scopes", "tenants", "sanitises")
 _ACTING_ONLY = ("key", "scope", "undo", "reconcile", "status")
 _FUNCTIONS = ("reconcile", "status")
 
@@ -198,6 +203,12 @@ def _check_names(name: str, given: Mapping[str, Any], signature: Signature) -> N
             raise ConfigError(
                 f"tool {name!r}: arg_rules names {argument!r}, which is not an argument",
                 hint="Its arguments are: " + ", ".join(sorted(signature.params["properties"])),
+            )
+    for field in given.get("field_labels", {}):
+        if field.partition(".")[0] not in signature.output["properties"]:
+            raise ConfigError(
+                f"tool {name!r}: field_labels names {field!r}, which is not in its result",
+                hint="Its result has: " + ", ".join(sorted(signature.output["properties"])),
             )
     if "status" in given and "operation_id" not in signature.output["properties"]:
         raise ConfigError(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from plangate.plan.effects import holes
 from plangate.plan.errors import ConfigError
 from plangate.plan.shape.shape import compile_shape
 from plangate.plan.shape.value import Missing
@@ -19,13 +20,7 @@ if TYPE_CHECKING:
 
     from plangate.tools.signature import Signature
 
-_HOLE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_-]+)*)\}")
 _EVIDENCE = re.compile(r"[a-z][a-z0-9+.-]*://\S+")
-
-
-def holes(template: str) -> tuple[tuple[str, ...], ...]:
-    """Return the dotted names in a template, split at the dots, in order of appearance."""
-    return tuple(tuple(name.split(".")) for name in _HOLE.findall(template))
 
 
 def check_identity(name: str, field: str, templates: Iterable[str], signature: Signature) -> None:
@@ -83,12 +78,10 @@ def knows(schema: Mapping[str, Any], path: tuple[str, ...]) -> bool:
 
 
 def _paths(name: str, field: str, template: str) -> tuple[tuple[str, ...], ...]:
-    if re.search(r"[{}]", _HOLE.sub("", template)):
-        raise ConfigError(
-            f"tool {name!r}: {field} {template!r} has a brace that holds no name",
-            hint="Write names in braces, as {order_id} or {order.version}.",
-        )
-    return holes(template)
+    try:
+        return tuple(tuple(each.split(".")) for each in holes(template))
+    except ConfigError as exc:
+        raise ConfigError(f"tool {name!r}: {field}: {exc}", hint=exc.hint) from exc
 
 
 def _arguments(signature: Signature) -> str:

@@ -1,9 +1,10 @@
-"""Blocking tool bodies run off the event loop, each in a thread of its own.
+"""Tool bodies run where they can neither stop the event loop nor be waited for too long.
 
-Not `asyncio.to_thread`: its pool holds a handful of threads, so a few hanging tools would starve
+A blocking body runs in a thread of its own. Not `asyncio.to_thread`: its pool holds a handful of threads, so a few hanging tools would starve
 all others, and the interpreter waits for them at exit. A daemon thread for each call has neither
 fault. A call that is cancelled or past its deadline goes on in its thread, since Python cannot stop
-it; its result is dropped, and what it did outside is for the ledger to find out.
+it; its result is dropped, and what it did outside is for the ledger to find out. An async body runs
+in a task of its own, so that one which does not let itself be cancelled is left behind as well.
 """
 
 from __future__ import annotations
@@ -15,9 +16,14 @@ import threading
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
 R = TypeVar("R")
+_GRACE_S = 1.0
+"""How long a cancelled body may clean up before nobody waits for it any more."""
+
+_left_behind: set[asyncio.Task[object]] = set()
+"""Tasks that did not end when they were cancelled; the event loop alone would forget them."""
 
 
 async def in_thread(function: Callable[[], R]) -> R:
@@ -46,6 +52,38 @@ async def in_thread(function: Callable[[], R]) -> R:
 
     threading.Thread(target=work, name="plangate-tool", daemon=True).start()
     return await future
+
+
+async def in_task(work: Awaitable[R]) -> R:
+    """Await what a tool gave us to await; it cannot cancel us, end our loop or refuse to stop."""
+    task = asyncio.create_task(_contained(work))
+    try:
+        await asyncio.wait({task})
+    except asyncio.CancelledError:
+        task.cancel()
+        await asyncio.wait({task}, timeout=_GRACE_S)
+        raise
+    finally:
+        _left_behind.add(task)
+        task.add_done_callback(_forget)
+    return task.result()
+
+
+async def _contained(work: Awaitable[R]) -> R:
+    task = asyncio.current_task()
+    try:
+        return await work
+    except BaseException as exc:
+        ours = isinstance(exc, asyncio.CancelledError) and task is not None and task.cancelling()
+        if ours or _travels(exc):
+            raise
+        raise _wrapped(exc) from exc
+
+
+def _forget(task: asyncio.Task[object]) -> None:
+    _left_behind.discard(task)
+    if not task.cancelled():
+        task.exception()  # looked at, so that nobody is told of what is nobody's any more
 
 
 def _travels(exc: BaseException) -> bool:

@@ -14,14 +14,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Never, TypeAlias, Unpack
 
 from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError, to_jsonable_python
+from pydantic_core import to_jsonable_python
 
 from plangate.plan.errors import ConfigError
 from plangate.tools.answers import Found, Operation, ToolFailed
 from plangate.tools.context import ToolContext
 from plangate.tools.contract import Body, Contract, Reconcile, Status, spec_of
 from plangate.tools.signature import Signature, read_signature
-from plangate.tools.thread import in_thread
+from plangate.tools.thread import in_task, in_thread
 
 if TYPE_CHECKING:
     from plangate.plan.catalog import ToolSpec
@@ -115,15 +115,15 @@ def plain(value: object) -> Any:
     """
     try:
         return to_jsonable_python(value, inf_nan_mode="null")
-    except (PydanticSerializationError, UnicodeDecodeError):
+    except Exception:  # noqa: BLE001 - foreign data: too deep, not Unicode, a property that raises
         return value
 
 
 async def _run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if inspect.iscoroutinefunction(function):
-        return await function(*args, **kwargs)
+        return await in_task(function(*args, **kwargs))
     result = await in_thread(partial(function, *args, **kwargs))
-    return await result if inspect.isawaitable(result) else result
+    return await in_task(result) if inspect.isawaitable(result) else result
 
 
 def _asking(reconcile: Reconcile | None) -> Asks | None:
@@ -134,6 +134,7 @@ def _asking(reconcile: Reconcile | None) -> Asks | None:
         found = await _run(reconcile, effect_key, args, context)
         if not isinstance(found, Found):
             raise TypeError(f"reconcile returned {type(found).__name__} instead of Found")
+        found.check()
         return replace(found, output=plain(found.output))
 
     return ask
@@ -147,6 +148,7 @@ def _polling(status: Status | None) -> Polls | None:
         operation = await _run(status, operation_id, context)
         if not isinstance(operation, Operation):
             raise TypeError(f"status returned {type(operation).__name__} instead of Operation")
+        operation.check()
         return replace(operation, output=plain(operation.output))
 
     return poll

@@ -2,9 +2,9 @@
 
 An approval grants an authority. A later version whose authority lies inside it may go on without
 asking; one that grows it goes back to the gate. Where it cannot be decided whether something has
-grown, it has: two rules are compared as text, never by what they imply. That the new tool of a
-replaced *read* is a fit one is not decided here; a policy says with `require` which reads nothing
-may replace.
+grown, it has: of two rules only simple comparisons are weighed (`plangate.plan.flow.implies`). That
+the new tool of a replaced *read* is a fit one is not decided here; a policy says with `require`
+which reads nothing may replace.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from plangate.plan.flow.grant import Grant, contract, grant_of, origin, reaches
+from plangate.plan.flow.implies import implies
 from plangate.plan.flow.precedence import Precedence
 from plangate.plan.schedule import ancestor_bits, order
 from plangate.plan.value.equal import differing, same
 from plangate.plan.value.frozen import Args, Frozen, digest
-from plangate.plan.value.plan import Budget
+from plangate.plan.value.plan import Budget, Constraint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from plangate.plan.catalog import Catalog
     from plangate.plan.facts import Facts
-    from plangate.plan.value.plan import Plan
+    from plangate.plan.value.plan import Condition, Plan
     from plangate.plan.value.step import Check, Route, Step
 
 _NARROW = frozenset({"ask", "abort", "replan"})
@@ -213,6 +214,7 @@ def _capability(plan: Plan, step_id: str) -> str | None:
 
 
 Guard: TypeAlias = tuple[str, bool]
+Duty: TypeAlias = "Constraint | Condition"
 
 
 def _looser(old: Step, new: Step) -> Iterator[str]:
@@ -221,7 +223,7 @@ def _looser(old: Step, new: Step) -> Iterator[str]:
     )
     guards: tuple[Guard, ...] = (
         ("its condition `when` changed", old.when not in (None, new.when)),
-        ("a precondition is dropped", not set(old.preconditions) <= set(new.preconditions)),
+        ("a precondition is dropped or looser", not _still_holds(old, new)),
         ("its approval is dropped", old.approval == "always" != new.approval),
         ("its join changed", old.join != new.join),
         ("its compensation is dropped", old.compensation not in (None, new.compensation)),
@@ -230,6 +232,11 @@ def _looser(old: Step, new: Step) -> Iterator[str]:
         ("it may run more often", more_items),
     )
     yield from (f"{new.id}: {says}" for says, is_looser in guards if is_looser)
+
+
+def _still_holds(old: Step, new: Step) -> bool:
+    """True if each precondition of before still has to hold: as it is, or a stricter one."""
+    return all(any(implies(now, was) for now in new.preconditions) for was in old.preconditions)
 
 
 def _wider_retry(step: str, old: tuple[Route, ...], new: tuple[Route, ...]) -> Iterator[str]:
@@ -276,23 +283,36 @@ def _checks(old: Plan, new: Plan) -> Iterator[str]:
         after, carrier = now[check.id]
         if after.level < check.level:
             yield f"check {check.id} of {place} is weaker ({after.level}, was {check.level})"
-        is_same = set(differing(check, after)) <= {"level"}
-        if not is_same or not _is_heir(step, carrier, new):
+        changed = set(differing(check, after)) - {"level"}
+        if changed == {"rule"} and _is_heir(step, carrier, old, new):
+            yield from _looser_rule(f"check {check.id} of {place}", check.rule, after.rule)
+        elif changed or not _is_heir(step, carrier, old, new):
             yield f"check {check.id} of {place} is another check now"
 
 
-def _is_heir(old: Step | None, new: Step | None, plan: Plan) -> bool:
+def _looser_rule(what: str, old: str | None, new: str | None) -> Iterator[str]:
+    """Yield how a rule that must hold asks for less now, or may do so."""
+    if old is None or (new is not None and implies(new, old)):
+        return
+    if new is None or implies(old, new):
+        yield f"{what} is looser ({new or 'no rule'}, was {old})"
+    else:
+        yield f"{what} has another rule now ({new}, was {old})"
+
+
+def _is_heir(old: Step | None, new: Step | None, before: Plan, plan: Plan) -> bool:
     """True if a check still looks at the same step, or at one that took its place when it left."""
     if old is None or new is None:
         return old is new
     if old.id in plan.by_id or old.question is not None:
         return old.id == new.id and old.capability == new.capability
-    renamed = any(step.capability == old.capability for step in plan.steps)
+    added = (step for step in plan.steps if step.id not in before.by_id)
+    renamed = any(step.capability == old.capability for step in added)
     return new.capability == old.capability or not renamed
 
 
 def _obligations(old: Plan, new: Plan) -> Iterator[str]:
-    kinds = (
+    kinds: tuple[tuple[str, tuple[Duty, ...], tuple[Duty, ...]], ...] = (
         ("constraint", old.constraints, new.constraints),
         ("abort condition", old.abort_conditions, new.abort_conditions),
         ("replan condition", old.replan_conditions, new.replan_conditions),
@@ -300,12 +320,22 @@ def _obligations(old: Plan, new: Plan) -> Iterator[str]:
     for name, before, after in kinds:
         now = {each.id: each for each in after}
         for each in before:
-            if each.id not in now:
-                yield f"{name} {each.id} is dropped"
-            elif not same(now[each.id], each):
-                yield f"{name} {each.id} is changed"
+            yield from _lighter(f"{name} {each.id}", each, now.get(each.id))
     if old.goal != new.goal or old.task_type != new.task_type:
         yield "the goal is another one"
+
+
+def _lighter(what: str, old: Duty, new: Duty | None) -> Iterator[str]:
+    if new is None:
+        yield f"{what} is dropped"
+    elif same(new, old):
+        return
+    elif set(differing(new, old)) != {"rule"}:
+        yield f"{what} is changed"
+    elif isinstance(old, Constraint):
+        yield from _looser_rule(what, old.rule, new.rule)
+    elif new.rule is None or not implies(old.rule, new.rule):
+        yield f"{what} stops less than it did ({new.rule}, was {old.rule})"
 
 
 def _labels(two: _Versions) -> Iterator[str]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from plangate.plan.codes import issue
-from plangate.plan.layers.ground import Ground, Use, dotted, leaves
-from plangate.plan.shape.misfit import same, shown
-from plangate.plan.shape.shape import Missing, Shape, compile_shape
-from plangate.plan.value.refs import Ref
+from plangate.plan.layers.ground import Ground, Use, dotted
+from plangate.plan.shape.misfit import shown
+from plangate.plan.shape.shape import compile_shape
+from plangate.plan.shape.value import Missing, Shape
+from plangate.plan.value.equal import equal
+from plangate.plan.value.refs import Ref, leaves
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -197,7 +199,7 @@ def _said(params: Shape, path: tuple[str, ...], value: Json) -> bool:
     shape = params.at(path)
     if isinstance(shape, Missing):
         return True
-    return any(same(value, each) for each in (*shape.enum, *shape.default))
+    return any(equal(value, each) for each in (*shape.enum, *shape.default))
 
 
 def _key(value: Json) -> tuple[bool, Json]:

@@ -10,13 +10,13 @@ from plangate.plan.catalog import Effect
 from plangate.plan.codes import issue
 from plangate.plan.layers.effects import is_proved, needs_proof
 from plangate.plan.layers.rules import rules_in
-from plangate.plan.shape.cel import steps_in
+from plangate.plan.shape.tokens import steps_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from plangate.plan.catalog import ToolSpec
-    from plangate.plan.codes import Severity
+    from plangate.plan.code import Severity
     from plangate.plan.issue import Issue
     from plangate.plan.layers.ground import Ground, LayerCheck
     from plangate.plan.value.step import Check, Step

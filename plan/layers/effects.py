@@ -10,6 +10,7 @@ from plangate.plan.catalog import Effect
 from plangate.plan.codes import issue
 from plangate.plan.effects import fill
 from plangate.plan.errors import ConfigError
+from plangate.plan.flow.denial import denied_before, planned_args
 from plangate.plan.value.refs import Ref, resolve_all
 
 if TYPE_CHECKING:
@@ -57,6 +58,23 @@ def within_rights(ground: Ground) -> Iterator[Issue]:
             yield issue("missing_scope", says, step=site.id, field=f"{site.prefix}tool")
 
 
+def right_tenant(ground: Ground) -> Iterator[Issue]:
+    """Each tool is for the tenant that the principal belongs to."""
+    policy, rights = ground.facts.policy, ground.facts.rights
+    said = {site.tool: policy.wrong_tenant(site.spec, rights) for site in ground.sites if site.spec}
+    for site in ground.sites:
+        if says := said.get(site.tool):
+            yield issue("wrong_tenant", says, step=site.id, field=f"{site.prefix}tool")
+
+
+def not_denied(ground: Ground) -> Iterator[Issue]:
+    """What was denied in this run is not reached by another tool."""
+    for step, spec in ground.calls if ground.facts.denied else ():
+        args = planned_args(step, ground.plan)
+        if says := denied_before(ground.facts.denied, step.id, spec, args):
+            yield issue("denied_before", says, step=step.id, field="tool")
+
+
 def proved(ground: Ground) -> Iterator[Issue]:
     """What cannot be taken back is looked at again after it was done."""
     for step, spec in ground.calls:
@@ -96,6 +114,8 @@ def one_writer(ground: Ground) -> Iterator[Issue]:
 CHECKS: tuple[LayerCheck, ...] = (
     not_understated,
     within_rights,
+    right_tenant,
+    not_denied,
     proved,
     looking_only,
     one_writer,

@@ -1,96 +1,91 @@
 """Layer 5, information flow: untrusted or confidential data stays out of arguments that forbid it.
 
-Labels are those that tools declare for their outputs. A tool without any effect only computes, so
-what comes out of it carries the labels of what went in; a person's answer carries none.
+The labels are those of `plangate.plan.flow`. A refusal names the way of the value, step by step:
+`bank_search.memo → extract.account → pay.to`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from plangate.plan.catalog import Effect
+from plangate.plan.catalog import UNTRUSTED
 from plangate.plan.codes import issue
+from plangate.plan.flow.labels import breaches
+from plangate.plan.flow.trace import Trace, told, way_of
+from plangate.plan.shape.tokens import tokens_of
+from plangate.plan.value.refs import Ref
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    from plangate.plan.catalog import ArgRule, ToolSpec
+    from plangate.plan.flow.labels import Hop, Marks
     from plangate.plan.issue import Issue
     from plangate.plan.layers.ground import Ground, LayerCheck, Use
-
-_UNTRUSTED = "untrusted"
-
-Trail = tuple[str, ...]
-"""Ids of steps from where a label was declared to where the value is read."""
+    from plangate.plan.value.plan import Plan
 
 
 class Sink(NamedTuple):
-    """An argument with a rule, and a reference that fills it."""
+    """A labelled value that reaches an argument which does not allow it."""
 
     use: Use
-    tool: str
-    rule: ArgRule
-    labels: Mapping[str, Trail]
+    label: str
+    way: Hop
 
 
-def trusted(ground: Ground) -> Iterator[Issue]:
-    """What must be trusted is not chosen by whoever wrote the data that we read."""
-    for sink in _sinks(ground):
-        trail = sink.labels.get(_UNTRUSTED)
-        if sink.rule.requires_trusted and trail:
-            says = f"untrusted data reaches {_end(sink)}: {_path(ground, trail, sink)}"
-            yield issue("untrusted_flow", says, step=sink.use.step, field=sink.use.field)
+def flows(ground: Ground) -> Iterator[Issue]:
+    """No value reaches an argument whose rule forbids one of its labels."""
+    if any(site.acts or (site.spec and site.spec.arg_rules) for site in ground.sites):
+        facts = ground.facts
+        trace = Trace(ground.plan, facts.catalog, facts.policy, ground.order)
+        yield from _sinks(ground, trace)
+        yield from _conditions(ground, trace)
 
 
-def confidential(ground: Ground) -> Iterator[Issue]:
-    """What is confidential goes only where it may."""
-    for sink in _sinks(ground):
-        cleared = sink.rule.max_confidentiality
-        if cleared is None:
-            continue
-        for label in sorted(sink.labels.keys() - {*cleared, _UNTRUSTED}):
-            path = _path(ground, sink.labels[label], sink)
-            says = f"{label} data reaches {_end(sink)}, which is not cleared for it: {path}"
-            yield issue("confidential_flow", says, step=sink.use.step, field=sink.use.field)
+CHECKS: tuple[LayerCheck, ...] = (flows,)
 
 
-CHECKS: tuple[LayerCheck, ...] = (trusted, confidential)
-
-
-def _sinks(ground: Ground) -> Iterator[Sink]:
-    if not any(site.spec and site.spec.arg_rules for site in ground.sites):
-        return
-    labels = _labels(ground)
+def _sinks(ground: Ground, trace: Trace) -> Iterator[Issue]:
     for use in ground.uses:
-        spec = use.site.spec if use.site else None
-        rule = spec.arg_rules.get(use.path[0]) if spec and use.path else None
-        if spec is not None and rule is not None:
-            yield Sink(use, spec.name, rule, labels.get(use.ref.head, {}))
+        for sink in _breaches(trace, use):
+            yield _refusal(ground.plan, sink)
 
 
-def _labels(ground: Ground) -> Mapping[str, Mapping[str, Trail]]:
-    """Return, for each step, the labels of its output, each with the way that it came."""
-    specs = {step.id: spec for step, spec in ground.calls}
-    found: dict[str, dict[str, Trail]] = {}
-    for step in ground.order:
-        spec = specs.get(step)
-        found[step] = {} if spec is None else _declared(step, spec)
-        if spec is not None and spec.effect is Effect.NONE:
-            for need in sorted(ground.plan.by_id[step].data_needs & found.keys()):
-                for label, trail in found[need].items():
-                    found[step].setdefault(label, (*trail, step))
-    return found
+def _conditions(ground: Ground, trace: Trace) -> Iterator[Issue]:
+    """Whether something acts is better not decided by what an outsider wrote; a note, no more."""
+    for step, spec in ground.calls:
+        rules = (("when", step.when), *_numbered(step.preconditions))
+        for field, rule in rules if spec.effect.acts else ():
+            for ref in _read_by(rule):
+                if UNTRUSTED in (marks := trace.read(ref, step)):
+                    way = way_of(ground.plan, marks[UNTRUSTED])
+                    says = f"whether {spec.name!r} runs is decided by untrusted data: {way}"
+                    yield issue("untrusted_condition", says, step=step.id, field=field)
 
 
-def _declared(step: str, spec: ToolSpec) -> dict[str, Trail]:
-    untrusted = (_UNTRUSTED,) if spec.labels.integrity == _UNTRUSTED else ()
-    return dict.fromkeys((*spec.labels.confidentiality, *untrusted), (step,))
+def _breaches(trace: Trace, use: Use) -> Iterator[Sink]:
+    spec = use.site.spec if use.site is not None else None
+    rule = spec.arg_rules.get(use.path[0]) if spec is not None and use.path else None
+    if rule is None or use.site is None:
+        return
+    marks: Marks = trace.read(use.ref, use.site.step)
+    for label in breaches(rule, marks):
+        yield Sink(use, label, marks[label])
 
 
-def _path(ground: Ground, trail: Trail, sink: Sink) -> str:
-    steps = [f"{step} ({ground.plan.by_id[step].capability})" for step in trail]
-    return " → ".join([*steps, f"{sink.use.ref} → {sink.use.step or 'goal'} {sink.use.field}"])
+def _refusal(plan: Plan, sink: Sink) -> Issue:
+    use, code = sink.use, "untrusted_flow" if sink.label == UNTRUSTED else "confidential_flow"
+    tool = use.site.tool if use.site is not None else ""
+    says = told(plan, sink.label, sink.way, f"{tool}.{use.path[0]}", use.step or "goal")
+    return issue(code, says, step=use.step, field=use.field)
 
 
-def _end(sink: Sink) -> str:
-    return f"argument {sink.use.path[0]!r} of {sink.tool!r}"
+def _numbered(rules: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    return ((f"preconditions[{at}]", rule) for at, rule in enumerate(rules))
+
+
+def _read_by(rule: str | None) -> Iterator[Ref]:
+    tokens = tokens_of(rule or "")
+    for at in range(tokens.size):
+        chain = tokens.chain_at(at)
+        if chain is not None and chain.parts[0] == "steps" and chain.parts[2:3] == ("output",):
+            yield Ref(chain.parts[1], chain.parts[3:])

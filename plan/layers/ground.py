@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from plangate.plan.schedule import order
 from plangate.plan.shape.scope import did_you_mean, plan_shapes
-from plangate.plan.value.refs import Ref
+from plangate.plan.value.refs import Ref, leaves
 
 if TYPE_CHECKING:
     from plangate.plan.catalog import ToolSpec
-    from plangate.plan.codes import Severity
+    from plangate.plan.code import Severity
     from plangate.plan.facts import Facts
     from plangate.plan.issue import Issue
     from plangate.plan.shape.scope import PlanShapes
@@ -194,18 +194,6 @@ def _ref(value: Json) -> Ref | None:
 
 def _is_call(site: Site) -> bool:
     return not site.prefix and site.spec is not None
-
-
-def leaves(value: Json, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Json]]:
-    """Yield each value that holds no others, with its path."""
-    if isinstance(value, Mapping):
-        for name, item in value.items():
-            yield from leaves(item, (*path, name))
-    elif isinstance(value, Sequence) and not isinstance(value, str):
-        for at, item in enumerate(value):
-            yield from leaves(item, (*path, str(at)))
-    else:
-        yield path, value
 
 
 def dotted(start: str, path: Sequence[str]) -> str:

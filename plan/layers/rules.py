@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from plangate.plan.codes import issue
 from plangate.plan.shape.cel import Compiled, compile_rule
 from plangate.plan.shape.scope import rule_scope
+from plangate.plan.shape.tokens import steps_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,6 +53,8 @@ def rules_compile(ground: Ground) -> Iterator[Issue]:
         for fault in compiled:
             if fault.code == "not_ancestor" and ground.cyclic:
                 continue  # nobody's ancestors are known then
+            if "dyn" in fault.says and _rests_on_unknown_tool(ground, each):
+                continue  # with the tool its type would be known
             says = f"{each.field}: {fault.says}"
             yield issue(fault.code, says, step=each.step, field=each.field, hint=fault.hint)
 
@@ -80,6 +83,12 @@ def _unchecked(ground: Ground, each: RuleAt, compiled: Compiled) -> Iterator[Iss
         if _is_known(ground, each, name):
             says = f"{each.field}: {name!r} has no known type, so comparisons with it are unchecked"
             yield issue("unchecked_rule", says, step=each.step, field=each.field)
+
+
+def _rests_on_unknown_tool(ground: Ground, each: RuleAt) -> bool:
+    names = ("result", "observed", *(f"steps.{step}" for step in steps_in(each.rule)))
+    said = [name for name in names if name in each.rule]
+    return not all(_is_known(ground, each, name) for name in said)
 
 
 def _is_known(ground: Ground, each: RuleAt, name: str) -> bool:

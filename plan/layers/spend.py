@@ -22,6 +22,8 @@ def money(ground: Ground) -> Iterator[Issue]:
         return
     if estimate.usd_p95 is None or estimate.spent_usd is None:
         unpriced = [each.step for each in estimate.steps if each.usd_p95 is None]
+        if unpriced and set(unpriced) <= _without_tool(ground):
+            return  # layer 1 or 3 has said what is wrong; without that the price may be known
         of = f" of {', '.join(unpriced[:5])}" if unpriced else ""
         says = f"the limit is {limit} USD, and the price{of} is unknown"
         yield issue("unknown_price", says, step=unpriced[0] if unpriced else None)
@@ -79,6 +81,12 @@ def _least(ground: Ground, limit: str) -> Decimal | float | int | None:
     capped = ground.facts.policy.capped(ground.plan.budget)
     least: Decimal | float | int | None = getattr(capped, limit)
     return least
+
+
+def _without_tool(ground: Ground) -> set[str | None]:
+    """Steps that call, or check with, a tool that nobody knows."""
+    bare = {step.id for step in ground.plan.steps if step.kind == "tool" and step.tool is None}
+    return {site.id for site in ground.sites if site.spec is None} | bare
 
 
 def _cut_hint(ground: Ground) -> str:

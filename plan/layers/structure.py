@@ -8,7 +8,7 @@ from plangate.plan.codes import issue
 from plangate.plan.schedule import descendants_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from plangate.plan.issue import Issue
     from plangate.plan.layers.ground import Ground, LayerCheck
@@ -72,6 +72,9 @@ def routes_lead_on(ground: Ground) -> Iterator[Issue]:
             if route.step == step.id:
                 says = f"{route.action} on {route.on!r} leads back to {step.id!r} itself"
                 yield issue("fallback_to_itself", says, step=step.id, field=field)
+            elif not ground.cyclic and step.id in ground.shapes.ancestors.get(route.step or "", ()):
+                says = f"{route.action} on {route.on!r} leads to {route.step!r}, which waits for"
+                yield issue("fallback_to_itself", f"{says} {step.id!r}", step=step.id, field=field)
         if step.compensation == step.id:
             says = f"{step.id!r} would compensate itself"
             yield issue("fallback_to_itself", says, step=step.id, field="compensation")
@@ -96,22 +99,49 @@ def unreachable(ground: Ground) -> tuple[str, ...]:
 
 
 def cycles(ground: Ground) -> Iterator[tuple[str, ...]]:
-    """Yield cycles, at least one for each group of steps that wait for each other.
-
-    A step that has no place in the order needs another such step; following those needs must lead
-    in a circle. Each step is walked over once.
-    """
+    """Yield a cycle for each group of steps that wait for each other, whatever stands before it."""
     unplaced = ground.plan.by_id.keys() - frozenset(ground.order)
-    stuck: Mapping[str, str] = {step: min(ground.needs[step] & unplaced) for step in unplaced}
-    seen: set[str] = set()
-    for start in sorted(stuck):
-        here, walk = start, dict[str, int]()
-        while here not in seen:
-            seen.add(here)
+    needs = {step: sorted(ground.needs[step] & unplaced) for step in sorted(unplaced)}
+    for group in _groups(needs):
+        here, walk = min(group), dict[str, int]()
+        while here not in walk:
             walk[here] = len(walk)
-            here = stuck[here]
-        if here in walk:
+            here = next((need for need in needs[here] if need in group), "")
+            if not here:
+                break  # a step alone, that only waits for a circle
+        else:
             yield tuple(walk)[walk[here] :]
+
+
+def _groups(needs: Mapping[str, Sequence[str]]) -> Iterator[set[str]]:
+    """Yield the strongly connected components (Kosaraju, without recursion: plans are long)."""
+    back: dict[str, list[str]] = {step: [] for step in needs}
+    for step, each in needs.items():
+        for need in each:
+            back[need].append(step)
+    seen: set[str] = set()
+    finished = [step for start in needs for step in _finish(start, needs, seen)]
+    seen.clear()
+    for start in reversed(finished):
+        if start not in seen:
+            yield set(_finish(start, back, seen))
+
+
+def _finish(start: str, edges: Mapping[str, Sequence[str]], seen: set[str]) -> Iterator[str]:
+    """Yield what can be reached from a step and was not seen, each after all it leads to."""
+    if start in seen:
+        return
+    seen.add(start)
+    trail = [(start, iter(edges[start]))]
+    while trail:
+        step, rest = trail[-1]
+        ahead = next((each for each in rest if each not in seen), None)
+        if ahead is None:
+            trail.pop()
+            yield step
+        else:
+            seen.add(ahead)
+            trail.append((ahead, iter(edges[ahead])))
 
 
 def _waits_for_nothing(ground: Ground) -> frozenset[str]:

@@ -53,6 +53,10 @@ def supported(ground: Ground) -> Iterator[Issue]:
         beyond += [("join.mode", f"joins of mode {step.join.mode!r}")] * (step.join.mode != "all")
         partial = step.join.on_failure == "partial"
         beyond += [("join.on_failure", "joins that go on with a part")] * partial
+        beyond += [("compensation", "compensations")] * (step.compensation is not None)
+        for at, route in enumerate(step.routes):
+            handed_over = route.action in ("fallback", "compensate")
+            beyond += [(f"routes[{at}]", f"routes of action {route.action!r}")] * handed_over
         for field, what in beyond:
             says = f"{what} cannot be run by this version"
             yield issue("not_supported", says, step=step.id, field=field)

@@ -27,7 +27,6 @@ MAX_NODES = 20_000
 MAX_TEXT = 100_000
 """Characters; the same."""
 
-_STEP = re.compile(r"""\bsteps\s*(?:\.\s*([A-Za-z]\w*)|\[\s*["']([A-Za-z]\w*)["']\s*\])""")
 _AT = re.compile(r"<input>:\d+:(\d+): (.*)")
 _ABSENT: Any = object()
 
@@ -83,11 +82,6 @@ def compile_rule(rule: str, scope: RuleScope) -> Compiled | tuple[RuleFault, ...
     slots = tuple(reader.slots)
     names = tuple(dict.fromkeys(".".join(slot.path) for slot in slots))
     return Compiled(rule, names, tuple(reader.unchecked), slots, program)
-
-
-def steps_in(rule: str) -> frozenset[str]:
-    """Return the ids of the steps that a rule speaks of, be it right or wrong."""
-    return frozenset(one or two for one, two in _STEP.findall(rule))
 
 
 @lru_cache(maxsize=8192)

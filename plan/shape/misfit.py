@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from plangate.plan.value.equal import equal
+
 if TYPE_CHECKING:
     from plangate.plan.shape.value import Shape
     from plangate.plan.value.frozen import Json
@@ -35,7 +37,7 @@ def misfits(
             yield Misfit(path, f"is null, not {shape}")
     elif not _FITS[shape.kind](value):
         yield Misfit(path, f"is {_kind_of(value)}, not {shape}")
-    elif shape.enum and not any(same(value, each) for each in shape.enum):
+    elif shape.enum and not any(equal(value, each) for each in shape.enum):
         yield Misfit(path, f"is {shown(value)}, not one of {shape}", "range")
     else:
         yield from _inside(shape, value, hole, path)
@@ -52,17 +54,6 @@ def _inside(shape: Shape, value: Json, hole: Hole | None, path: str) -> Iterator
             yield from misfits(shape.items or shape, item, hole, below(path, str(position)))
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
         yield from _in_range(shape, value, path)
-
-
-def same(one: Json, two: Json) -> bool:
-    """True if two JSON values are equal; unlike in Python, true is not 1."""
-    if isinstance(one, bool) or isinstance(two, bool):
-        return one is two
-    if isinstance(one, Mapping) and isinstance(two, Mapping):
-        return one.keys() == two.keys() and all(same(one[name], two[name]) for name in one)
-    if _is_list(one) and _is_list(two):
-        return len(one) == len(two) and all(map(same, one, two))  # type: ignore[arg-type]
-    return one == two
 
 
 def shown(value: Json) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from plangate.plan.shape.scope import RuleFault, RuleScope
-from plangate.plan.shape.shape import ANY, Missing, Shape
 from plangate.plan.shape.tokens import BANNED, MACROS, Chain, Use, plain_string, tokens_of
+from plangate.plan.shape.value import ANY, Missing, Shape
 
 MAX_MACROS = 2
 _TIGHT = frozenset({"!", "-", "+", "*", "/", "%", "==", "!=", "<", ">", "<=", ">=", "in", "."})

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from plangate.plan.outcome import StepStatus
 from plangate.plan.schedule import ancestors
-from plangate.plan.shape.same import Same
-from plangate.plan.shape.shape import ANY, Missing, Shape, compile_shape, infer, unchecked
-from plangate.plan.shape.value import object_of
+from plangate.plan.shape.identity import Identity
+from plangate.plan.shape.shape import compile_shape, unchecked
+from plangate.plan.shape.value import ANY, Missing, Shape, infer, object_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -202,11 +202,11 @@ def rule_scope(
 
 def plan_shapes(plan: Plan, catalog: Catalog) -> PlanShapes:
     """Return the shapes of a plan against a catalog, from a small cache."""
-    return _shapes(Same(plan), Same(catalog))
+    return _shapes(Identity(plan), Identity(catalog))
 
 
 @lru_cache(maxsize=16)
-def _shapes(plan: Same[Plan], catalog: Same[Catalog]) -> PlanShapes:
+def _shapes(plan: Identity[Plan], catalog: Identity[Catalog]) -> PlanShapes:
     return PlanShapes(plan.value, catalog.value)
 
 

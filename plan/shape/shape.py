@@ -1,7 +1,7 @@
 """Schemas to shapes. It never raises: what cannot be read is an unchecked shape that says why.
 
 Supported: object, array, scalars, enum, const, nullable, local `$ref`, bounds. Everything else is
-marked unchecked. Other rooms import the class and its kin from here too.
+marked unchecked.
 """
 
 from __future__ import annotations
@@ -13,16 +13,13 @@ from typing import TYPE_CHECKING, cast
 
 from pydantic_core import SchemaError, SchemaValidator, core_schema
 
-from plangate.plan.shape.misfit import Misfit
-from plangate.plan.shape.same import Same
+from plangate.plan.shape.identity import Identity
 from plangate.plan.shape.value import (
     ANY,
     Bounds,
     Kind,
-    Missing,
     Pattern,
     Shape,
-    infer,
     object_of,
     scalar_kind,
 )
@@ -50,11 +47,11 @@ _MAX_NODES = 5_000
 
 def compile_shape(schema: Mapping[str, Json]) -> Shape:
     """Return the shape of a JSON Schema; equal schemas give the same object."""
-    return _of_object(Same(schema))
+    return _of_object(Identity(schema))
 
 
 @lru_cache(maxsize=4096)
-def _of_object(schema: Same[Mapping[str, Json]]) -> Shape:
+def _of_object(schema: Identity[Mapping[str, Json]]) -> Shape:
     try:
         return _of_text(canonical(schema.value))
     except (ValueError, RecursionError) as exc:  # not JSON that two readers agree on
@@ -263,6 +260,3 @@ def _number(schema: Mapping[str, Json], word: str) -> float | None:
     value = schema.get(word)
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return value if is_number else None  # type: ignore[return-value]
-
-
-__all__ = ["ANY", "Misfit", "Missing", "Shape", "compile_shape", "infer", "unchecked"]

@@ -121,6 +121,17 @@ def tokens_of(rule: str) -> Tokens:
     return Tokens(rule)
 
 
+def steps_in(rule: str) -> frozenset[str]:
+    """Return the ids of the steps that a rule reads, as `steps.S1` or `steps["S1"]`.
+
+    The rule need not be right; what stands in quotes or in a comment is not read.
+    """
+    words = tokens_of(rule)
+    chains = (words.chain_at(at) for at in range(words.size))
+    named = (each.parts for each in chains if each is not None)
+    return frozenset(parts[1] for parts in named if parts[0] == "steps" and len(parts) > 1)
+
+
 def plain_string(token: Token) -> str | None:
     """Return the text of a simple string literal; None for others and for other words."""
     match = _PLAIN.fullmatch(token.text) if token.kind == "string" else None

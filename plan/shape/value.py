@@ -89,12 +89,8 @@ class Shape:
     """What the schema says and nobody checks, as `format: date`."""
 
     unchecked: tuple[str, ...] = ()
-    """Why a value that is accepted here may still be wrong, at this level or below."""
-
-    @property
-    def is_checked(self) -> bool:
-        """True if `accepts` is the whole truth about this shape."""
-        return not self.unchecked
+    """Why a value that is accepted here may still be wrong, at this level or below; empty: it
+    cannot."""
 
     def optional(self, name: str) -> bool:
         """True if a field may be absent."""

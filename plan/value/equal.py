@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from plangate.plan.value.frozen import canonical
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+
+    from plangate.plan.value.frozen import Json
+
+
+def equal(one: Json, two: Json) -> bool:
+    """Tell whether two JSON values are equal."""
+    if isinstance(one, bool) or isinstance(two, bool):
+        return one is two
+    if isinstance(one, Mapping) and isinstance(two, Mapping):
+        return one.keys() == two.keys() and all(equal(one[name], two[name]) for name in one)
+    if isinstance(one, (list, tuple)) and isinstance(two, (list, tuple)):
+        return len(one) == len(two) and all(map(equal, one, two))
+    return one == two
 
 
 def same(one: BaseModel, other: BaseModel) -> bool:

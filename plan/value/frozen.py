@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, TypeAlias, TypeVar
 
-import rfc8785
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -20,8 +19,11 @@ from pydantic import (
     ConfigDict,
     JsonValue,
     PlainSerializer,
+    ValidationError,
 )
 from pydantic_core import from_json, to_json
+
+from plangate.plan.value.canonical import canonical_text
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
@@ -43,13 +45,26 @@ def parse(kind: type[F], data: object) -> F:
 
     Args:
         kind: The class to read.
-        data: JSON text (str or bytes), or plain JSON data.
+        data: JSON text (str or bytes), plain or frozen JSON data, or a model.
 
     Raises:
         pydantic.ValidationError: The data does not fit; each error has a location.
+        pydantic_core.PydanticSerializationError: The data is no JSON.
     """
-    text = data if isinstance(data, (str, bytes)) else to_json(thaw_any(data))
+    text = data if isinstance(data, (str, bytes)) else to_json(data, fallback=_object)
     return kind.model_validate_json(text)
+
+
+def _object(value: object) -> dict[str, object]:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is no JSON")
+
+
+def first_fault(error: ValidationError) -> str:
+    """Return the first thing that `parse` found wrong, with its place: `steps.0.id: ...`."""
+    fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    return ": ".join(filter(None, (".".join(map(str, fault["loc"])), fault["msg"])))
 
 
 def freeze(value: Json) -> Json:
@@ -70,24 +85,14 @@ def thaw(value: Json) -> JsonValue:
     return value
 
 
-def thaw_any(value: object) -> object:
-    """Return plain data for `parse`: like `thaw`, for values whose type is not known yet."""
-    if isinstance(value, BaseModel):
-        return value.model_dump(mode="json")
-    if isinstance(value, Mapping):
-        return {str(key): thaw_any(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [thaw_any(item) for item in value]
-    return value
-
-
 def canonical(value: object) -> bytes:
-    """Return the RFC 8785 form of plain or frozen JSON data.
+    """Return the RFC 8785 form of plain or frozen JSON data, or of a model.
 
     Raises:
-        ValueError: A number is outside the range that JSON readers agree on (2**53), or not finite.
+        ValueError: A number is outside the range that JSON readers agree on (2**53) or not finite,
+            a text is not Unicode, or something is no JSON.
     """
-    return rfc8785.dumps(thaw_any(value))  # type: ignore[arg-type]
+    return canonical_text(value).encode()
 
 
 def digest(value: object) -> str:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, ValidationError
 
-from plangate.plan.codes_of_patch import patch_issue
+from plangate.plan.codes import issue
 from plangate.plan.errors import PlanRejected
 from plangate.plan.tier import may_act
 from plangate.plan.value.diff import PlanDiff, diff
-from plangate.plan.value.frozen import Args, Frozen, FrozenMap, parse
+from plangate.plan.value.frozen import Args, Frozen, FrozenMap, first_fault, parse
 from plangate.plan.value.plan import Author, Plan
 from plangate.plan.value.rewrite import Rewriting, reads_of, uncovered_ids
 from plangate.plan.value.step import Check, Line, Step, StepId
@@ -134,7 +134,7 @@ def apply(
     places = {op.step: op for op in patch.operations if isinstance(op, Replace)}
     new = _revised(plan, author, updates, places)
     if new.content_hash == plan.content_hash:
-        _refuse([patch_issue("patch_changes_nothing", "the patched plan says what the old said")])
+        _refuse([issue("patch_changes_nothing", "the patched plan says what the old said")])
     lost = _lost(plan, patch)
     acted = [s.id for s in plan.steps if s.id in done and may_act(s, catalog)]
     return Patched(
@@ -174,24 +174,22 @@ def _told(
 
 def _faults(plan: Plan, patch: Patch, done: frozenset[str]) -> Iterator[Issue]:
     if patch.stops is not None:
-        yield patch_issue("patch_stops", f"the patch stops the run: {patch.stops}")
+        yield issue("patch_stops", f"the patch stops the run: {patch.stops}")
     invalid = {op.step for op in patch.operations if isinstance(op, Invalidate)}
     changed: dict[str, str] = {}
     for op in patch.operations:
         if isinstance(op, Stop):
             continue
         if op.step not in plan.by_id:
-            yield patch_issue(
-                "patch_unknown_step", f"no step {op.step!r} in the plan", step=op.step
-            )
+            yield issue("patch_unknown_step", f"no step {op.step!r} in the plan", step=op.step)
         if op.step in changed and not isinstance(op, Invalidate):
             says = f"both {changed[op.step]} and {op.op} of {op.step!r}"
-            yield patch_issue("patch_conflict", says, step=op.step)
+            yield issue("patch_conflict", says, step=op.step)
         if not isinstance(op, Invalidate):
             changed[op.step] = op.op
         if isinstance(op, Replace) and op.step in done - invalid:
             says = f"{op.step} is done, and nothing says that its result no longer counts"
-            yield patch_issue("patch_drops_done", says, step=op.step)
+            yield issue("patch_drops_done", says, step=op.step)
     yield from _id_faults(plan, patch)
 
 
@@ -202,12 +200,12 @@ def _id_faults(plan: Plan, patch: Patch) -> Iterator[Issue]:
     for op in places:
         for step in op.steps:
             if step.id in taken:
-                yield patch_issue("patch_duplicate_id", f"id {step.id!r} is taken", step=step.id)
+                yield issue("patch_duplicate_id", f"id {step.id!r} is taken", step=step.id)
             taken.add(step.id)
     left = frozenset(gone - taken)
     for step, old in uncovered_ids((step for op in places for step in op.steps), left):
         says = f"the new step {step.id} needs {old}, which leaves the plan"
-        yield patch_issue("patch_uncovered_reference", says, step=step.id)
+        yield issue("patch_uncovered_reference", says, step=step.id)
     for op in places:
         yield from _reference_faults(op, taken)
 
@@ -216,10 +214,10 @@ def _reference_faults(op: Replace, ids: set[str]) -> Iterator[Issue]:
     for source, target in op.references.items():
         if _head(source) != op.step:
             says = f"replacing {op.step} may not change what {source!r} means"
-            yield patch_issue("patch_conflict", says, step=op.step)
+            yield issue("patch_conflict", says, step=op.step)
         if _head(target) not in ids:
             says = f"the references of {op.step} point at {target!r}, which is not there"
-            yield patch_issue("patch_unknown_step", says, step=op.step)
+            yield issue("patch_unknown_step", says, step=op.step)
 
 
 def _head(dotted: str) -> str:
@@ -251,9 +249,8 @@ def _revised(
         }
         new = Plan(**said)
     except ValidationError as exc:
-        where = ".".join(str(part) for part in exc.errors()[0]["loc"])
-        says = f"the patched plan is malformed at {where}: {exc.errors()[0]['msg']}"
-        raise PlanRejected([patch_issue("patch_malformed", says)]) from exc
+        says = f"the patched plan is malformed at {first_fault(exc)}"
+        raise PlanRejected([issue("patch_malformed", says)]) from exc
     _refuse(rewriting.issues)
     return new
 

@@ -13,7 +13,6 @@ from plangate.plan.outcome import Level
 from plangate.plan.value.frozen import Args, Frozen, digest
 from plangate.plan.value.step import Check, Line, Name, Rule, Step
 
-SCHEMA_VERSION = 1
 _UNSAID = frozenset(
     {"goal_id", "author", "version", "parent_hash", "notes", "catalog_hash", "policy_hash"}
 )
@@ -143,5 +142,8 @@ class Plan(Frozen):
 
     @cached_property
     def by_id(self) -> dict[str, Step]:
-        """Steps by id; of a doubled id (an issue) the first."""
-        return {step.id: step for step in reversed(self.steps)}
+        """Steps by id, in order of the plan; of a doubled id (an issue) the first."""
+        found: dict[str, Step] = {}
+        for step in self.steps:
+            found.setdefault(step.id, step)
+        return found

@@ -80,6 +80,18 @@ def refs_in(value: Json) -> Iterator[Ref]:
             yield from refs_in(item)
 
 
+def leaves(value: Json, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Json]]:
+    """Yield each value that holds no others, with its path."""
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from leaves(item, (*path, name))
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for at, item in enumerate(value):
+            yield from leaves(item, (*path, str(at)))
+    else:
+        yield path, value
+
+
 def resolve_all(value: Json, values: Mapping[str, Json]) -> Json:
     """Return `value` with each reference replaced; what comes in is never searched again.
 

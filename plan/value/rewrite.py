@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from plangate.plan.codes_of_patch import patch_issue
+from plangate.plan.codes import issue
+from plangate.plan.shape.tokens import steps_in
 from plangate.plan.value.frozen import parse, thaw
 from plangate.plan.value.plan import Assumption
 from plangate.plan.value.refs import refs_in, rename
@@ -32,12 +33,6 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _RULES = ("constraints", "abort_conditions", "replan_conditions")
-
-
-def steps_in(rule: str) -> frozenset[str]:
-    """Return the ids of the steps that a CEL rule reads as `steps.<id>...`."""
-    names = (_parts(match) for match in _TOKEN.finditer(rule))
-    return frozenset(parts[1] for parts in names if parts[:1] == ["steps"] and len(parts) > 1)
 
 
 def reads_of(step: Step) -> frozenset[str]:
@@ -181,7 +176,7 @@ class Rewriting:
 
     def _uncovered(self, dotted: str, step: str | None, field: str) -> None:
         self.issues.append(
-            patch_issue(
+            issue(
                 "patch_uncovered_reference",
                 f"{field} reads {dotted!r}, which leaves the plan and has no successor",
                 step=step,

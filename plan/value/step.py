@@ -93,6 +93,10 @@ class Declared(Frozen):
     timeout_s: float | None = None
     max_attempts: int | None = None
     estimated_cost: float | None = None
+    """USD."""
+
+    seconds: float | None = None
+    tokens: int | None = None
 
 
 class Step(Frozen):

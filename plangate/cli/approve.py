@@ -9,6 +9,7 @@ import click
 
 from plangate.cli.options import (
     agent_option,
+    change_option,
     journal_option,
     json_option,
     said_again,
@@ -38,6 +39,22 @@ if TYPE_CHECKING:
 )
 @click.option("--retry", is_flag=True, help="After a failure: try again.")
 @click.option("--stop", is_flag=True, help="After a failure: end the run.")
+@click.option(
+    "--steps", metavar="ID=WORD,...", help="Review single steps: S6=approve,S7=deny; each of them."
+)
+@click.option(
+    "--edit", metavar="JSON|FILE", help="Change the plan: step and args, or JSON Patch operations."
+)
+@change_option
+@click.option("--escalate", metavar="ROLE", help="Hand the question to another role.")
+@click.option(
+    "--more-info",
+    metavar="'TOOL NAME=VALUE'",
+    multiple=True,
+    help="Read something first, then ask again. Repeatable.",
+)
+@click.option("--comment", metavar="TEXT", default="", help="Recorded with the decision.")
+@click.option("--role", metavar="ROLE", default="", help="In which role you decide.")
 @click.option("--by", metavar="NAME", help="Who decides; default: your user name.")
 @click.option(
     "--record-only", is_flag=True, help="Record the answer, and do not go on with the run."
@@ -71,18 +88,23 @@ def _answer(
     from plangate.cli.questions import answer_of, open_question
 
     question = open_question(runtime, name or run_id)
-    asker = Asker(by=how["by"] or who(), yes=False)
+    asker = Asker(by=how["by"] or who(), yes=False, role=how["role"])
     driver = Driver(runtime=runtime, asker=asker, quiet=how["as_json"])
-    given = answer_of(question, choice, by=asker.by) if choice else None
+    given = answer_of(question, choice, asker, how["comment"]) if choice else None
     if given is None:
         given = driver.ask(question, runtime.view(run_id))
     if given is None:
         raise WaitingForPerson(
             f"question {question.question_id} is not answered",
-            hint="Say --yes, --reject, --changes, --answer, --settle, --retry or --stop.",
+            hint="Say --yes, --reject, --steps, --edit or another option of approve --help.",
         )
-    driver.record(question, given)
-    say(f"recorded: {given.decision} by {given.by}")
+    counted = driver.record(question, given)
+    say(f"recorded: {given.decision} by {given.by}{f': {counted}' if counted else ''}")
+    if counted:
+        raise WaitingForPerson(
+            f"question {question.question_id} waits for more people",
+            hint=f"Each says: plangate approve {question.question_id} --yes --by NAME.",
+        )
     view = None if how["record_only"] else _advance(driver, run_id)
     _report(runtime, run_id, question, view, as_json=how["as_json"])
 
@@ -123,10 +145,14 @@ def _report(
 def _choice(how: dict[str, Any]) -> Option | None:
     from plangate.cli.questions import Option
 
-    names = ("yes", "reject", "changes", "answer", "settle", "retry", "stop")
-    said = [name for name in names if how[name] not in (None, False)]
+    names = (
+        "yes", "reject", "changes", "answer", "settle", "retry", "stop",
+        "steps", "edit", "inputs", "escalate", "more_info",
+    )  # fmt: skip
+    said = [name for name in names if how[name] not in (None, False, (), {})]
     if len(said) > 1:
-        raise click.UsageError(f"--{said[0]} and --{said[1]} do not go together")
+        first, second = (name.replace("_", "-") for name in said[:2])
+        raise click.UsageError(f"--{first} and --{second} do not go together")
     if not said:
         return None
     word, content = said[0], how[said[0]]

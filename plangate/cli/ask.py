@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
+from pydantic import ValidationError
 
 from plangate.cli.terminal import is_person_there, say, visible
 from plangate.graph.payload import Answer
+from plangate.plan.errors import ConfigError
+from plangate.plan.value.frozen import parse
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -32,20 +35,23 @@ class Asker:
     Args:
         by: The name that is recorded.
         yes: Consent was given in advance: approvals and confirmations are not asked.
+        role: In which role; recorded, and asked for where a rule names roles.
     """
 
     by: str
     yes: bool = False
+    role: str = ""
 
     def approval(self, question: QuestionAsked) -> Answer | None:
         """Ask the operator for the approval of a plan."""
         if self.yes:
-            return reply(question, "approve", by=BY_YES)
+            return reply(question, "approve", by=BY_YES, role=self.role)
         text = f"Operator: approve plan v{question.plan_version} as shown above? [y/n]"
         said = self._words(text, _YES_NO)
         if said is None:
             return None
-        return reply(question, "approve" if said == "y" else "reject", by=self.by)
+        decision: Choice = "approve" if said == "y" else "reject"
+        return reply(question, decision, by=self.by, role=self.role)
 
     def step(self, question: QuestionAsked, asks: Question) -> Answer | None:
         """Ask what a human step of the plan asks; `--yes` can only confirm."""
@@ -90,17 +96,28 @@ def reply(
     *,
     by: str,
     answer: JsonValue = None,
-    comment: str = "",
+    **more: Any,
 ) -> Answer:
-    """Return an answer that is bound to the very question and plan that were shown."""
-    return Answer(
-        decision=decision,
-        question_id=question.question_id,
-        plan_hash=question.content_hash,
-        by=by,
-        answer=answer,
-        comment=comment,
-    )
+    """Return an answer that is bound to the very question and plan that were shown.
+
+    Args:
+        question: What was asked.
+        decision: The decision.
+        by: Who decides.
+        answer: Its content.
+        **more: `comment`, `role`, `steps`, `edits`, as in `Answer`.
+
+    Raises:
+        ConfigError: What was given is no answer.
+    """
+    said = {"decision": decision, "by": by, "answer": answer, **more}
+    bound = {"question_id": question.question_id, "plan_hash": question.content_hash}
+    try:
+        return parse(Answer, {**said, **bound})
+    except ValidationError as exc:
+        first = exc.errors(include_input=False, include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise ConfigError(f"{where}: {first['msg']}", hint="See plangate approve --help.") from exc
 
 
 def _wording(asks: Question) -> tuple[str, tuple[str, ...]]:

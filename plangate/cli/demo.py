@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 @journal_option
 @json_option
 def demo(agent_name: str, name: str | None, only_list: bool, journal: str, **how: bool) -> None:
-    """Run an example (refund) on a world of its own, and show every part of it.
+    """Run an example from goal to result.
 
-    Exit 0 if it ended as the scenario says, also where that is a refusal.
+    It acts on a world of its own, and every part of it is shown. Exit 0 if it ended as the scenario
+    says, also where that is a refusal.
     """
     from plangate.agent import load_agent
 
@@ -42,7 +43,7 @@ def demo(agent_name: str, name: str | None, only_list: bool, journal: str, **how
             echo_json(shown.report)
         raise WaitingForPerson(
             f"run {shown.run_id} waits for an answer",
-            hint=f"Answer with: plangate approve {shown.question_id}{said_again()}",
+            hint=f"Answer with: plangate approve {shown.question_id}{said_again('agent')}",
         )
     _finish(shown, as_json=how["as_json"])
 

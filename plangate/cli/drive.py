@@ -14,7 +14,7 @@ from plangate.cli.options import said_again
 from plangate.cli.render_events import event_line
 from plangate.cli.show import show_question
 from plangate.cli.terminal import put, say, talk_console
-from plangate.nodes.decide import Refused
+from plangate.nodes.decide import Counted, Refused
 from plangate.plan.errors import Denied
 from plangate.plan.value.frozen import parse
 from plangate.plan.value.plan import Plan
@@ -72,7 +72,9 @@ class Driver:
             answer = self.ask(question, view)
             if answer is None:
                 return view
-            self.record(question, answer)
+            if counted := self.record(question, answer):
+                say(counted)
+                return view
             stream = self.runtime.advance(run_id)
 
     def pursue(self, run_id: str, stream: Iterator[Any], *, after: int = 0) -> RunView:
@@ -96,8 +98,11 @@ class Driver:
             return self.asker.step(question, step.question)
         return self.asker.failure(question)
 
-    def record(self, question: QuestionAsked, answer: Answer) -> None:
+    def record(self, question: QuestionAsked, answer: Answer) -> str:
         """Record an answer.
+
+        Returns:
+            Empty; or, where it counts but more people have to agree, how many do.
 
         Raises:
             Denied: It changes nothing; the error says why.
@@ -106,6 +111,7 @@ class Driver:
         if isinstance(got, Refused):
             run_id = question.question_id.rpartition("-q")[0]
             raise Denied(got.why, hint=f"See plangate run show {run_id}.")
+        return got.says if isinstance(got, Counted) else ""
 
     def _shown(self) -> Callable[[Entry], None]:
         console = talk_console()
@@ -123,4 +129,5 @@ def say_waiting(view: RunView) -> None:
     """Say how the open questions of a run can be answered."""
     for question in view.pending_questions:
         say(f"waiting for {question.audience}: {question.kind} {question.question_id}")
-        say(f"answer with: plangate approve {question.question_id}{said_again()}")
+        again = said_again("agent", "world")
+        say(f"answer with: plangate approve {question.question_id}{again}")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import click
 
 from plangate.cli.options import journal_option, json_option
-from plangate.cli.terminal import data_console, echo_json, put
+from plangate.cli.terminal import data_console, echo_json, put, say
 from plangate.plan.errors import ConfigError
+
+if TYPE_CHECKING:
+    from plangate.journal.ledger import EffectRow
 
 
 @click.group()
@@ -22,21 +25,26 @@ def effects() -> None:
 @journal_option
 @json_option
 def list_effects(run_id: str | None, state: str | None, journal: str, as_json: bool) -> None:
-    """List effects, oldest first."""
-    from plangate.cli.opened import journal_of, opened_journal
+    """List effects, oldest first; without --journal also those of demos."""
+    from plangate.cli.opened import journal_of, journals, opened_journal
     from plangate.cli.snapshot import effect_json
     from plangate.plan.outcome import EffectState
 
     if state is not None and state not in get_args(EffectState):
         known = ", ".join(get_args(EffectState))
         raise ConfigError(f"no effect has state {state!r}", hint=f"States: {known}.")
-    with opened_journal(journal_of(journal, run_id or "")) as opened:
-        if run_id is not None:
-            opened.runs.get(run_id)
-        found = opened.ledger.list(run_id=run_id, state=state)  # type: ignore[arg-type]
-    rows = [effect_json(row) for row in found]
+    found: list[EffectRow] = []
+    for url in (journal_of(journal, run_id),) if run_id else journals(journal):
+        with opened_journal(url) as opened:
+            if run_id is not None:
+                opened.runs.get(run_id)
+            found += opened.ledger.list(run_id=run_id, state=state)  # type: ignore[arg-type]
+    rows = [effect_json(row) for row in sorted(found, key=lambda row: row.created_at)]
     if as_json:
         echo_json(rows)
+        return
+    if not rows:
+        say("no effects")
         return
     from plangate.cli.render_run import effect_line
 

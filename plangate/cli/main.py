@@ -13,6 +13,7 @@ from plangate.cli.doctor import doctor
 from plangate.cli.effects import effects
 from plangate.cli.options import root_journal_option
 from plangate.cli.plan import plan
+from plangate.cli.policy import policy
 from plangate.cli.run import run
 from plangate.cli.shell import EPILOG, Shell
 
@@ -27,7 +28,7 @@ def cli() -> None:
     """
 
 
-for command in (demo, plan, run, approve, effects, doctor):
+for command in (demo, plan, policy, run, approve, effects, doctor):
     cli.add_command(command)
 
 

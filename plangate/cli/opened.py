@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from plangate.runtime import Options, Runtime
 
 DEMOS = Path(".plangate/demo")
+NEWEST = 50
+"""Demos that are looked at where no run is named."""
 
 
 @contextmanager
@@ -38,6 +40,19 @@ def opened_journal(url: str) -> Iterator[Journal]:
         )
     with Journal.open(url) as journal:
         yield journal
+
+
+def journals(url: str) -> tuple[str, ...]:
+    """Return the journals to look at where no run is named: the named one, or ours and the demos'.
+
+    The newest demos come first, and old ones are left out: each is a file to open.
+    """
+    if url != DEFAULT_JOURNAL:
+        return (url,)
+    islands = sorted(DEMOS.glob("*/journal.db"), key=lambda at: at.stat().st_mtime, reverse=True)
+    path = file_of(url)
+    own = (url,) if not islands or (path is not None and path.exists()) else ()
+    return (*own, *(f"sqlite:///{at}" for at in islands[:NEWEST]))
 
 
 @contextmanager
@@ -65,7 +80,7 @@ def reopened(
     """Open the agent of a run that exists, over the world that the run acts on.
 
     Raises:
-        ConfigError: No such run, or its agent is not known here.
+        ConfigError: No such run, its agent is not known here, or another one was named.
     """
     from plangate.runtime import Options
 
@@ -73,7 +88,9 @@ def reopened(
     with opened_journal(journal_url) as journal:
         run = journal.runs.get(run_id)
     world = world_url or _demo_world(journal_url, run_id)
-    with opened_runtime(_agent_of(run, agent), journal_url, Options(world_url=world)) as runtime:
+    named = _agent_of(run, agent)
+    with opened_runtime(named, journal_url, Options(world_url=world)) as runtime:
+        _need_same(runtime, run, named)
         yield runtime
 
 
@@ -136,6 +153,24 @@ def _demo_world(journal_url: str, run_id: str) -> str | None:
     url = demo_world(journal_url, run_id)
     path = file_of(url)
     return url if path is not None and path.exists() else None
+
+
+def _need_same(runtime: Runtime, run: Run, named: str) -> None:
+    """Another agent has other tools: with it the run would fail, for good, at its next step.
+
+    `create_plan_agent` gives an agent any name, so one with the same contracts is the same.
+    """
+    if runtime.agent.name == run.agent:
+        return
+    view = runtime.view(run.run_id)
+    checked = view.validated.get(view.version)
+    here = runtime.kit.registry.catalog(run.principal.scopes).content_hash
+    if checked is None or checked.catalog_hash != here:
+        raise ConfigError(
+            f"run {run.run_id} is of agent {run.agent!r}, and {named} is agent"
+            f" {runtime.agent.name!r} with other tools",
+            hint="Name the agent that the run was started with.",
+        )
 
 
 def _agent_of(run: Run, named: str | None) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -78,15 +78,47 @@ def yes_option(command: F) -> F:
     )(command)
 
 
+def goal_option(command: F) -> F:
+    """`--goal`, in words."""
+    return click.option(
+        "--goal", metavar="TEXT", required=True, callback=_goal,
+        help="What to reach, in your words.",
+    )(command)  # fmt: skip
+
+
+def _goal(_: click.Context, __: click.Parameter, given: str) -> str:
+    if not given.strip():
+        raise click.BadParameter("a goal has words")
+    return given
+
+
 def inputs_option(command: F) -> F:
     """`--input k=v`, any number of times."""
     return click.option(
         "--input", "inputs", metavar="NAME=VALUE", multiple=True, callback=_inputs,
-        help="An input of the goal; VALUE is JSON if it parses as JSON, else text. Repeatable.",
+        help="An input of the goal; VALUE is JSON if it parses as JSON, else text, so a text of"
+        """ digits is NAME='"7"'. Repeatable.""",
+    )(command)  # fmt: skip
+
+
+def change_option(command: F) -> F:
+    """`--inputs k=v`, any number of times: other inputs than the run was started with."""
+    return click.option(
+        "--inputs", "inputs", metavar="NAME=VALUE", multiple=True, callback=_inputs,
+        help="Change an input and plan anew; VALUE as for --input of run start. Repeatable.",
     )(command)  # fmt: skip
 
 
 def _inputs(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> Mapping[str, Any]:
+    return pairs_of(given)
+
+
+def pairs_of(given: Iterable[str]) -> Mapping[str, Any]:
+    """Read `NAME=VALUE` pairs.
+
+    Raises:
+        click.BadParameter: One is no pair, or a name is given twice.
+    """
     found: dict[str, Any] = {}
     for each in given:
         name, is_pair, value = each.partition("=")
@@ -109,12 +141,24 @@ def _refuse(name: str) -> Any:
     raise ValueError(name)  # NaN and Infinity are no JSON: then it is text
 
 
-def said_again() -> str:
-    """Return the words that a hint needs so that the next command finds the same journal."""
-    journal_url = str(click.get_current_context().params["journal"])
-    if journal_url in (DEFAULT_JOURNAL, os.environ.get("PLANGATE_JOURNAL")):
-        return ""
-    return f" --journal {shlex.quote(journal_url)}"
+def said_again(*names: str) -> str:
+    """Return the words that a hint needs so that the next command finds the same things.
+
+    Args:
+        names: `agent` and `world`, where the next command takes them beside the journal.
+    """
+    given = click.get_current_context().params
+    words = ""
+    for name, param in (("agent", "agent_name"), ("world", "world_url"), ("journal", "journal")):
+        said = given.get(param) if name in (*names, "journal") else None
+        known = (None, _UNSAID.get(name), os.environ.get(f"PLANGATE_{name.upper()}"))
+        if said not in known:
+            words += f" --{name} {shlex.quote(str(said))}"
+    return words
+
+
+_UNSAID = {"agent": "refund", "journal": DEFAULT_JOURNAL}
+"""What a command takes where nothing is said: the agent of a run that is an example's own."""
 
 
 def who() -> str:

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from plangate.cli.options import agent_option, inputs_option, journal_option, json_option
+from plangate.cli.options import (
+    agent_option,
+    goal_option,
+    inputs_option,
+    journal_option,
+    json_option,
+)
 from plangate.cli.terminal import data_console, echo_json, put, say
 from plangate.plan.errors import BoundaryGrew, ConfigError, PlanRejected
 
@@ -26,7 +32,7 @@ def plan() -> None:
 
 @plan.command()
 @agent_option(required=True)
-@click.option("--goal", required=True, help="What to reach, in your words.")
+@goal_option
 @inputs_option
 @click.option("--task", default="", help="Template to plan with, where there are several.")
 @click.option("--model", metavar="openai:NAME", help="Let this model plan, not a template.")

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plangate.cli.ask import reply
-from plangate.cli.opened import journal_of, opened_journal
+from plangate.cli.opened import journal_of, journals, opened_journal
+from plangate.cli.options import pairs_of
 from plangate.journal.view import fold
 from plangate.plan.errors import ConfigError, Denied
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from plangate.cli.ask import Asker
     from plangate.graph.answer import Answer, Choice
     from plangate.journal.events import QuestionAsked
     from plangate.runtime import Runtime
@@ -28,21 +35,27 @@ def run_of(journal_url: str, name: str | None) -> str:
     Raises:
         ConfigError: There is no such run, or none or several wait.
     """
-    run_id = "" if name is None else run_named(name)
-    with opened_journal(journal_of(journal_url, run_id)) as journal:
-        if run_id:
+    if name is not None:
+        run_id = run_named(name)
+        with opened_journal(journal_of(journal_url, run_id)) as journal:
             return journal.runs.get(run_id).run_id
-        waiting = journal.runs.list("waiting", limit=20)
-        pending = [
+    pending = [each for url in journals(journal_url) for each in _pending(url)]
+    if not pending:
+        raise ConfigError("no question waits for an answer", hint="See plangate run list.")
+    if len(pending) > 1:
+        ids = ", ".join(question for _, question in pending)
+        raise ConfigError(f"{len(pending)} questions wait", hint=f"Name one of: {ids}.")
+    return pending[0][0]
+
+
+def _pending(journal_url: str) -> list[tuple[str, str]]:
+    with opened_journal(journal_url) as journal:
+        return [
             (run.run_id, each.question_id)
-            for run in waiting
+            for run in journal.runs.list("waiting", limit=20)
             for each in fold(journal.log.read(run.run_id)).pending_questions
             if journal.decisions.get(each.question_id) is None
         ]
-    if len(pending) != 1:
-        ids = ", ".join(question for _, question in pending) or "none"
-        raise ConfigError(f"{len(pending)} questions wait", hint=f"Name one of: {ids}.")
-    return pending[0][0]
 
 
 def run_named(name: str) -> str:
@@ -61,6 +74,9 @@ def open_question(runtime: Runtime, name: str) -> QuestionAsked:
     view = runtime.view(run_id)
     if "-q" not in name and not view.pending_questions and view.decisions:
         name = list(view.decisions)[-1]
+    if "-q" in name and name not in view.questions:
+        known = ", ".join(view.questions) or "none"
+        raise ConfigError(f"run {run_id} has no question {name!r}", hint=f"Its questions: {known}.")
     _, question = runtime.question(name)
     first = runtime.journal.decisions.get(question.question_id)
     if first is not None:
@@ -71,22 +87,81 @@ def open_question(runtime: Runtime, name: str) -> QuestionAsked:
     return question
 
 
-def answer_of(question: QuestionAsked, chosen: Option, *, by: str) -> Answer:
+def answer_of(question: QuestionAsked, chosen: Option, asker: Asker, comment: str = "") -> Answer:
     """Return the answer; whether it fits the question is decided where it is recorded.
 
     Raises:
-        ConfigError: `--yes` was said to a question that is not one of yes or no.
+        ConfigError: `--yes` was said to a question that is not one of yes or no, or what an option
+            holds cannot be read.
     """
     word, content = chosen
-    if word == "changes":
-        return reply(question, "changes", by=by, comment=content)
-    if word == "settle":
-        return reply(question, "settle", by=by, answer={"state": content})
-    if word == "answer":
-        return reply(question, "answer", by=by, answer=content)
-    if question.kind == "step" and word in ("yes", "reject"):
-        return reply(question, "answer", by=by, answer={"confirmed": word == "yes"})
-    return reply(question, _decision(question, word), by=by)
+    more: dict[str, Any] = {"by": asker.by, "role": asker.role, "comment": comment}
+    if word in ("yes", "reject", "retry", "stop"):
+        if question.kind == "step" and word in ("yes", "reject"):
+            return reply(question, "answer", answer={"confirmed": word == "yes"}, **more)
+        return reply(question, _decision(question, word), **more)
+    return _with_content(question, word, content, more)
+
+
+def _with_content(question: QuestionAsked, word: str, content: Any, more: dict[str, Any]) -> Answer:
+    """Read the options that say more than yes or no."""
+    made: dict[str, tuple[Choice, Callable[[], dict[str, Any]]]] = {
+        "changes": ("changes", lambda: {"comment": content}),
+        "settle": ("settle", lambda: {"answer": {"state": content}}),
+        "answer": ("answer", lambda: {"answer": content}),
+        "steps": ("approve", lambda: {"steps": _steps(content)}),
+        "edit": ("edit", lambda: {"edits": _edits(content)}),
+        "inputs": ("edit", lambda: {"edits": [{"inputs": dict(content)}]}),
+        "escalate": ("escalate", lambda: {"answer": {"to": content}}),
+        "more_info": (
+            "request_more_info",
+            lambda: {"answer": [_read(each) for each in content]},
+        ),
+    }
+    decision, said = made[word]
+    return reply(question, decision, **{**more, **said()})
+
+
+def _steps(said: str) -> dict[str, str]:
+    """Read `S6=approve,S7=deny`."""
+    found: dict[str, str] = {}
+    for each in said.split(","):
+        step, _, word = (part.strip() for part in each.partition("="))
+        if word not in ("approve", "deny") or step in found:
+            raise ConfigError(
+                f"--steps {each.strip()!r} is no single answer for a step",
+                hint="Write --steps S6=approve,S7=deny.",
+            )
+        found[step] = word
+    return found
+
+
+def _edits(said: str) -> list[Any]:
+    """Read JSON, or the file that holds it: one edit or a list of them."""
+    text = said
+    if not said.lstrip().startswith(("[", "{")):
+        try:
+            text = Path(said).read_text(encoding="utf-8")
+        except (OSError, ValueError) as exc:
+            raise ConfigError(f"--edit {said!r} is no JSON and no file", hint=_EDIT) from exc
+    try:
+        found = json.loads(text)
+    except ValueError as exc:
+        raise ConfigError(f"--edit holds no JSON: {exc}", hint=_EDIT) from exc
+    return found if isinstance(found, list) else [found]
+
+
+_EDIT = 'Write {"step": "S6", "args": {"amount_cents": 5000}}, or JSON Patch operations.'
+
+
+def _read(said: str) -> dict[str, Any]:
+    """Read `query_order order_id=ORD-1`, with quotes as in a shell."""
+    try:
+        tool, *pairs = shlex.split(said)
+    except ValueError as exc:
+        hint = "Write --more-info 'TOOL NAME=VALUE ...'."
+        raise ConfigError(f"--more-info {said!r} names no tool", hint=hint) from exc
+    return {"tool": tool, "args": pairs_of(pairs)}
 
 
 def _decision(question: QuestionAsked, word: str) -> Choice:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from plangate.cli.terminal import line
+from plangate.cli.terminal import count, line
 from plangate.journal.events import (
+    AnswerRefused,
     AttemptEnded,
     AttemptStarted,
     BudgetStopped,
@@ -54,11 +55,11 @@ def _validated(event: PlanValidated) -> list[Part]:
     errors = [each for each in event.issues if each.severity == "error"]
     if event.valid:
         return [("check", "bold"), f"v{event.version} valid, tier {event.tier}"]
-    return [("check", "bold"), f"v{event.version}", (f"{len(errors)} errors", "bold red")]
+    return [("check", "bold"), f"v{event.version}", (count(len(errors), "error"), "bold red")]
 
 
 def _criticized(event: PlanCriticized) -> list[Part]:
-    says = f"left out: {event.skipped}" if event.skipped else f"{len(event.issues)} remarks"
+    says = f"left out: {event.skipped}" if event.skipped else count(len(event.issues), "remark")
     return [("critic", "bold"), says]
 
 
@@ -69,6 +70,10 @@ def _asked(event: QuestionAsked) -> list[Part]:
 
 def _decided(event: DecisionTaken) -> list[Part]:
     return [("decision", "bold"), event.decision, f"by {event.by}", event.comment]
+
+
+def _refused(event: AnswerRefused) -> list[Part]:
+    return [("answer", "bold"), ("refused", "yellow"), event.why]
 
 
 def _started(event: AttemptStarted) -> list[Part]:
@@ -139,6 +144,7 @@ _SHOWN: Mapping[type, Callable[..., list[Part]]] = {
     PlanValidated: _validated,
     PlanCriticized: _criticized,
     QuestionAsked: _asked,
+    AnswerRefused: _refused,
     DecisionTaken: _decided,
     AttemptStarted: _started,
     AttemptEnded: _ended,

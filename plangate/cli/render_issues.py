@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from plangate.cli.terminal import line
+from plangate.cli.terminal import count, line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -38,10 +38,12 @@ def report_lines(report: Report) -> Iterator[Text]:
         yield line(("not evaluated", "yellow"), f"layers {layers}: their input is broken")
     if report.valid:
         yield line(
-            ("valid", "bold green"), f"{len(report.warnings)} warnings", report.content_hash[:12]
+            ("valid", "bold green"),
+            count(len(report.warnings), "warning"),
+            report.content_hash[:12],
         )
     else:
-        yield line(("not valid", "bold red"), f"{len(report.errors)} errors")
+        yield line(("not valid", "bold red"), count(len(report.errors), "error"))
 
 
 def report_json(report: Report) -> dict[str, Any]:

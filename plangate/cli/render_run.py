@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rich.box import SIMPLE
 from rich.table import Table
+from rich.text import Text
 
 from plangate.cli.render_diff import diff_lines
 from plangate.cli.render_events import SAYS_STYLE, STATUS_STYLE
-from plangate.cli.terminal import line, text
+from plangate.cli.terminal import line, text, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rich.console import RenderableType
-    from rich.text import Text
 
     from plangate.journal.runs import Run
 
@@ -102,20 +103,20 @@ def effect_line(effect: Mapping[str, Any]) -> Text:
 
 
 def run_table(runs: Sequence[Run]) -> Table:
-    """Return runs as a table, newest first."""
-    table = Table()
-    for name in ("run", "status", "ending", "verdict", "agent", "updated", "goal"):
+    """Return runs as a table, in the order given; where it is too narrow, the goal is cut."""
+    table = Table(box=SIMPLE, padding=(0, 1, 0, 0))
+    for name in ("run", "status", "agent", "updated", "goal"):
         # An id that was cut cannot be copied into the next command.
-        table.add_column(name, overflow="fold", no_wrap=name == "run")
+        table.add_column(name, no_wrap=name != "goal", overflow="fold")
     for run in runs:
+        state = (run.ending or run.status, _RUN_STYLE.get(run.status, ""))
+        verdict = run.verdict or ""
         table.add_row(
             text(run.run_id),
-            text(run.status, _RUN_STYLE.get(run.status, "")),
-            text(run.ending or ""),
-            text(run.verdict or "", SAYS_STYLE.get(run.verdict or "", "")),
+            line(state, (verdict, SAYS_STYLE.get(verdict, ""))),
             text(run.agent),
             text(f"{run.updated_at:%m-%d %H:%M:%S}"),
-            text(run.goal),
+            Text(visible(run.goal), no_wrap=True, overflow="ellipsis"),
         )
     return table
 
@@ -132,10 +133,10 @@ def _step_line(step: Mapping[str, Any]) -> Text:
 
 
 def _ending_lines(shown: Mapping[str, Any]) -> Iterator[RenderableType]:
+    found = [each for each in shown["issues"] if each["severity"] == "error"]
+    for each in found:
+        yield line((each["code"], "red"), each["step"] or "plan", each["says"])
+        if each["hint"]:
+            yield line("   ", (f"hint: {each['hint']}", "dim"))
     if shown["report"]:
         yield from result_lines({**shown["report"], "effects": []})
-    elif shown["issues"]:
-        found = [each for each in shown["issues"] if each["severity"] == "error"]
-        yield from (
-            line((each["code"], "red"), each["step"] or "plan", each["says"]) for each in found
-        )

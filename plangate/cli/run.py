@@ -9,6 +9,7 @@ import click
 
 from plangate.cli.options import (
     agent_option,
+    goal_option,
     inputs_option,
     journal_option,
     json_option,
@@ -23,6 +24,7 @@ from plangate.plan.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from plangate.journal.runs import Run
     from plangate.runtime import Runtime
 
 _EVERY_S = 0.2
@@ -36,7 +38,7 @@ def run() -> None:
 
 @run.command()
 @agent_option(required=True)
-@click.option("--goal", required=True, help="What to reach, in your words.")
+@goal_option
 @inputs_option
 @click.option("--goal-id", help="Your own key for the goal: the same key never pays twice.")
 @click.option("--task", help="Template to plan with, where there are several.")
@@ -103,14 +105,20 @@ def show(run_id: str, journal: str, as_json: bool) -> None:
 @journal_option
 @json_option
 def list_runs(status: str | None, limit: int, journal: str, as_json: bool) -> None:
-    """List runs, newest first."""
-    from plangate.cli.opened import opened_journal
+    """List runs, newest first; without --journal also those of demos."""
+    from plangate.cli.opened import journals, opened_journal
     from plangate.cli.snapshot import run_json
 
-    with opened_journal(journal) as opened:
-        runs = opened.runs.list(status, limit)  # type: ignore[arg-type]  # it checks the word
+    found: list[Run] = []
+    for url in journals(journal):
+        with opened_journal(url) as opened:
+            found += opened.runs.list(status, limit)  # type: ignore[arg-type]  # it checks the word
+    runs = sorted(found, key=lambda run: run.created_at, reverse=True)[:limit]
     if as_json:
         echo_json([run_json(each) for each in runs])
+        return
+    if not runs:
+        say("no runs")
         return
     from plangate.cli.render_run import run_table
 

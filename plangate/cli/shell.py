@@ -83,11 +83,16 @@ def _explain(error: PlangateError) -> None:
         for issue in error.issues:
             where = ".".join(part for part in (issue.step or "plan", issue.field) if part)
             click.echo(visible(f"  {where}: {issue.says} [{issue.code}]"), err=True)
+            if issue.hint:
+                click.echo(visible(f"    hint: {issue.hint}"), err=True)
     if error.hint:
         click.echo(f"hint: {visible(error.hint)}", err=True)
 
 
 def _explain_usage(error: click.UsageError) -> None:
+    if error.ctx is not None and error.message == error.ctx.get_help():
+        click.echo(error.message, err=True)  # a group without a command: the help says it all
+        return
     click.echo(f"error[usage]: {visible(error.format_message())}", err=True)
     path = error.ctx.command_path if error.ctx else "plangate"
     click.echo(f"hint: see {path} --help", err=True)

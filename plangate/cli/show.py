@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from plangate.cli.render_diff import diff_lines
+from plangate.cli.render_gate import gate_lines
 from plangate.cli.render_plan import Sheet, plan_tree, value
 from plangate.cli.terminal import line, put
 
@@ -30,9 +31,12 @@ def show_question(
         changes = view.plans[question.plan_version].diff
         if changes is not None:
             put(console, diff_lines(_object(runtime.journal, changes)))
+        put(console, gate_lines(_object(runtime.journal, question.payload)))
         return
     put(console, [line((f"{question.audience} is asked", "bold yellow"), question.step or "")])
-    put(console, _question_lines(_object(runtime.journal, question.payload)))
+    payload = _object(runtime.journal, question.payload)
+    put(console, _question_lines(payload))
+    put(console, gate_lines(payload))
 
 
 def sheet_of(runtime: Runtime, view: RunView, plan: Plan) -> Sheet:

@@ -50,6 +50,16 @@ def line(*parts: object) -> Text:
     return Text(" ").join(part for part in made if part.plain)
 
 
+def count(number: int, thing: str) -> str:
+    """Return a number of things in words.
+
+    Example:
+        >>> count(1, "error"), count(0, "error")
+        ('1 error', '0 errors')
+    """
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
 def data_console() -> Console:
     """Return the console for data."""
     from rich.console import Console

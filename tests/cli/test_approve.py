@@ -108,7 +108,89 @@ def test_of_four_resumes_at_once_one_runs(here, call, waiting, start):
         assert world.execute("SELECT count(*) FROM provider_payments").fetchone() == (1,)
 
 
+def test_a_question_that_was_never_asked_is_named_as_such(call, waiting):
+    result = call("approve", f"{waiting['run_id']}-q9", "--yes", code=2)
+
+    assert f"has no question '{waiting['run_id']}-q9'" in result.stderr
+    assert question_of(waiting) in result.stderr
+
+
+def test_where_nothing_waits_nothing_is_offered(call, waiting):
+    call("approve", waiting["run_id"], "--reject", code=9)
+
+    assert "no question waits" in call("approve", "--yes", code=2).stderr
+
+
 def test_a_question_about_a_plan_takes_no_answer_for_a_failure(call, waiting):
     result = call("approve", waiting["run_id"], "--retry", code=9)
 
     assert "'retry' is not one of" in result.stderr
+
+
+def test_single_steps_are_reviewed_in_one_answer(call, waiting):
+    shown = call("approve", waiting["run_id"], code=11)
+    assert "denying S6 also drops S5, S7" in " ".join(shown.stderr.split())
+
+    call("approve", waiting["run_id"], "--steps", "S6=deny", code=9)
+    call("approve", waiting["run_id"], "--steps", "S6", code=2)
+    done = call("approve", waiting["run_id"], "--steps", "S6=approve,S7=deny", "--json", code=11)
+
+    decision = json.loads(done.stdout)["decision"]
+    assert decision["answer"]["dropped"] == {"S7": f"denied by {decision['by']}"}
+
+
+def test_an_edit_is_asked_about_again_with_the_diff(call, waiting, here):
+    edit = here / "edit.json"
+    edit.write_text('[{"step": "S6", "args": {"amount_cents": 6000}}]')
+
+    said = call("approve", waiting["run_id"], "--edit", str(edit), "--by", "ann", code=11)
+
+    assert "v2 by human ann" in said.stderr
+    again = call("approve", waiting["run_id"], code=11)
+    assert "amount_cents" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("edit", "code", "why"),
+    [
+        ("nowhere.json", 2, "no JSON and no file"),
+        ("{nothing", 2, "no JSON"),
+        ('{"step": "S9", "args": {"a": 1}}', 9, "no step 'S9'"),
+        ('{"step": "S6", "args": {"amount_cents": "60"}}', 9, "wrong_type"),
+    ],
+)
+def test_a_bad_edit_says_what_is_wrong_with_it(call, waiting, edit, code, why):
+    said = call("approve", waiting["run_id"], "--edit", edit, code=code)
+
+    assert why in said.stderr
+
+
+def test_changed_inputs_make_a_new_version(call, waiting):
+    call("approve", waiting["run_id"], "--inputs", "amount_cents=5000", code=11)
+
+    shown = json.loads(call("run", "show", waiting["run_id"], "--json").stdout)
+    assert shown["plan_versions"] == [1, 2]
+
+
+def test_a_question_is_handed_on_and_then_asks_for_the_role(call, waiting):
+    call("approve", waiting["run_id"], "--escalate", "finance", "--comment", "too much", code=11)
+
+    call("approve", waiting["run_id"], "--yes", code=9)
+    call("approve", waiting["run_id"], "--yes", "--role", "finance", "--by", "fay", code=11)
+
+    shown = json.loads(call("run", "show", waiting["run_id"], "--json").stdout)
+    assert [each["decision"] for each in shown["questions"]][:2] == ["escalate", "approve"]
+
+
+def test_more_is_read_and_shown_before_the_question_comes_back(call, waiting):
+    wanted = "query_order order_id=ORD-B7K2M9Q4"
+
+    call("approve", waiting["run_id"], "--more-info", wanted, code=11)
+
+    shown = call("approve", waiting["run_id"], code=11).stderr
+    assert "read on request" in shown
+    assert "ORD-B7K2M9Q4" in shown
+
+
+def test_two_ways_to_answer_do_not_go_together(call, waiting):
+    call("approve", waiting["run_id"], "--yes", "--steps", "S6=deny", code=2)

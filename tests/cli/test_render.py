@@ -10,10 +10,12 @@ from rich.console import Console
 from plangate.cli.contracts import Contracts
 from plangate.cli.make import filled
 from plangate.cli.render_diff import diff_lines
+from plangate.cli.render_events import event_line
 from plangate.cli.render_plan import plan_tree
 from plangate.cli.render_run import bill
 from plangate.cli.terminal import line, visible
 from plangate.journal.clock import utc_now
+from plangate.journal.events import AnswerRefused, Entry
 
 
 def printed(what, width):
@@ -87,3 +89,10 @@ def test_visible_text_is_one_printable_line(said):
 
 def test_half_a_surrogate_pair_is_made_visible():
     assert visible("a\ud800b") == "a\\ud800b"
+
+
+def test_a_refused_answer_is_shown_with_its_reason():
+    event = AnswerRefused(question_id="r-q1", why="it came after noon")
+    entry = Entry(run_id="r", seq=1, at=utc_now(), epoch=1, event=event)
+
+    assert event_line(entry).plain.endswith("answer refused it came after noon")

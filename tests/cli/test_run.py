@@ -97,6 +97,31 @@ def test_runs_are_listed_newest_first_and_by_status(call, waiting):
     call("run", "list", "--status", "nonsense", code=2)
 
 
+def test_runs_and_effects_of_demos_are_listed_too(call):
+    waits = call("demo", "refund", "--json", code=11)
+    run_id = json.loads(waits.stdout)["run_id"]
+
+    assert run_id in call("run", "list").stdout
+    assert "no effects" in call("effects", "list").stderr
+    call("approve", "--yes", code=11)
+    call("approve", "--yes")
+    assert "refund:ORD-B7K2M9Q4:1:6450" in call("effects", "list").stdout
+
+
+def test_a_list_without_runs_says_so(call, waiting):
+    listed = call("run", "list", "--status", "ended")
+
+    assert (listed.stdout, listed.stderr) == ("", "no runs\n")
+
+
+def test_on_a_narrow_terminal_only_the_goal_is_cut(call, waiting, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "72")
+
+    [row] = [row for row in call("run", "list").stdout.splitlines() if "run_" in row]
+
+    assert row.split()[:3] == [waiting["run_id"], "waiting", "refund"]
+
+
 def test_an_unknown_run_is_named_with_a_hint(call, waiting):
     result = call("run", "show", "run_nowhere", code=2)
 

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from plangate.cli.shell import EXIT_CODES, Shell
 from plangate.plan import errors
 from plangate.plan.errors import PlangateError
+from plangate.plan.issue import Issue
 
 HEAVY = ("langgraph", "langchain_core", "pydantic", "sqlalchemy", "rich", "yaml")
 
@@ -103,6 +104,35 @@ def test_a_bug_keeps_its_traceback():
     assert isinstance(shell(ZeroDivisionError()).exception, ZeroDivisionError)
 
 
+@pytest.mark.parametrize("args", [(), ("run",), ("plan",), ("effects",)])
+def test_a_group_without_a_command_shows_its_help_as_it_is(call, args):
+    result = call(*args, code=2)
+
+    assert result.stderr.startswith("Usage: ")
+    assert "\nCommands:\n" in result.stderr
+
+
+def test_the_summary_of_each_command_fits_its_line(call):
+    commands = call("--help").stdout.partition("Commands:")[2]
+
+    assert "..." not in commands
+
+
+def test_an_issue_is_shown_with_its_hint():
+    found = Issue(
+        layer=3,
+        code="unknown_tool",
+        severity="error",
+        says="no tool 'x'",
+        hint="Name y.",
+        step="S1",
+    )
+
+    result = shell(errors.PlanRejected((found,)))
+
+    assert "  S1: no tool 'x' [unknown_tool]\n    hint: Name y.\n" in result.stderr
+
+
 @pytest.mark.parametrize(
     "args",
     [
@@ -125,6 +155,8 @@ def test_a_bug_keeps_its_traceback():
         ("effects", "list", "--state", "nonsense"),
         ("run", "list", "--journal", "postgres://x/y"),
         ("run", "list", "--journal", "rubbish"),
+        ("run", "start", "--agent", "refund", "--goal", " "),
+        ("plan", "make", "--agent", "refund", "--goal", ""),
     ],
 )
 def test_a_mistake_of_the_caller_exits_2_with_words(call, args):

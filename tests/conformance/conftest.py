@@ -9,7 +9,9 @@ from shutil import copy
 import pytest
 
 from plangate.journal.journal import Journal
-from plangate.journal.runs import Lease, Run, owner_name
+from plangate.journal.lease import Lease
+from plangate.journal.owner import owner_name
+from plangate.journal.runs import Run
 from plangate.plan.facts import Rights
 
 

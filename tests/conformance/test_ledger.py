@@ -7,7 +7,7 @@ import pytest
 
 from plangate.journal.journal import Journal
 from plangate.journal.ledger import Intent
-from plangate.journal.runs import owner_name
+from plangate.journal.owner import owner_name
 from plangate.plan.errors import Conflict, JournalError, LeaseLost, RunBusy
 
 INTENT = Intent(

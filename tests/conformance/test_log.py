@@ -19,7 +19,7 @@ from plangate.journal.events import (
     StepReleased,
     TriggerFired,
 )
-from plangate.journal.runs import owner_name
+from plangate.journal.owner import owner_name
 from plangate.journal.schema import EVENTS
 from plangate.plan.errors import ConfigError, Conflict, JournalError, LeaseLost
 

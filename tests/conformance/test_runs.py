@@ -7,7 +7,7 @@ import pytest
 
 from plangate.journal.events import RunEnded
 from plangate.journal.journal import Journal
-from plangate.journal.runs import owner_name
+from plangate.journal.owner import owner_name
 from plangate.plan.errors import ConfigError, Conflict, LeaseLost, RunBusy
 
 

@@ -180,3 +180,49 @@ def test_a_persons_comment_reaches_the_planner_word_for_word(journal_url):
     assert "CSV, not XLSX; skip step 2" in prompt
     assert asked["plan_version"] == 2
     assert kept == []
+
+
+def test_an_unchanged_plan_after_a_comment_is_flagged(journal_url):
+    with serving(Said(content=draft())) as fake:
+        planner = agent(fake, journal_url)
+        planner.invoke(GOAL, CONFIG)
+        said = {"decision": "changes", "comment": "CSV, not XLSX", "by": "ann"}
+        asked = planner.invoke(Command(resume=said), CONFIG)
+
+    payload = asked["__interrupt__"][0].value
+    assert "CSV, not XLSX" in payload["warnings"][0]
+    assert "says what it said before" in payload["warnings"][0]
+    assert "changes" in payload["allowed_decisions"]
+
+
+def test_a_persons_edit_is_told_to_whoever_plans_later(journal_url):
+    with serving(Said(content=draft())) as fake:
+        planner = agent(fake, journal_url)
+        planner.invoke(GOAL, CONFIG)
+        edit = {"decision": "edit", "edits": [{"step": "S1", "args": {"text": "tea"}}], "by": "ann"}
+        planner.invoke(Command(resume=edit), CONFIG)
+        asked = planner.invoke(
+            Command(resume={"decision": "changes", "comment": "once more", "by": "ann"}), CONFIG
+        )
+        prompt = fake.requests[-1]["messages"][-1]["content"]
+
+    assert len(fake.requests) == 2
+    assert 'ann changed S1.text: "${inputs.text}" -> "tea"' in prompt
+    assert asked["plan_version"] == 3
+    assert kept == []
+
+
+def test_reject_with_comments_three_times_then_approve_costs_one_plan_a_round(journal_url):
+    with serving(Said(content=draft())) as fake:
+        planner = agent(fake, journal_url)
+        planner.invoke(GOAL, CONFIG)
+        for n in range(3):
+            said = {"decision": "changes", "comment": f"round {n}", "by": "ann"}
+            planner.invoke(Command(resume=said), CONFIG)
+        done = planner.invoke(Command(resume={"decision": "approve", "by": "ann"}), CONFIG)
+
+    assert (len(fake.requests), done["plan_version"], kept) == (4, 4, ["milk"])
+    view = view_of(journal_url)
+    assert [each.comment for each in view.decisions.values()] == [
+        "round 0", "round 1", "round 2", "",
+    ]  # fmt: skip

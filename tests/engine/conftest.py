@@ -18,7 +18,8 @@ from plangate.engine.dataflow import run_plan
 from plangate.engine.triggers import Halt
 from plangate.journal.events import PlanProposed, PlanValidated
 from plangate.journal.journal import Journal
-from plangate.journal.runs import Run, owner_name
+from plangate.journal.owner import owner_name
+from plangate.journal.runs import Run
 from plangate.journal.session import Session
 from plangate.plan.errors import PlangateError
 from plangate.plan.facts import Rights

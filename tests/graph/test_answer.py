@@ -42,17 +42,33 @@ FAILURE = {"kind": "escalation"}
         ([{"type": "accept", "args": {"x": "1"}}], Answer(decision="approve")),
         ([{"type": "response", "args": "cheaper"}], Answer(decision="changes", comment="cheaper")),
         (
-            [{"type": "edit", "args": {"action": "a", "args": {"x": "1"}}}],
-            Answer(decision="edit", edits=({"action": "a", "args": {"x": "1"}},)),
+            {"decision": "escalate", "answer": {"to": "finance"}, "role": "support"},
+            Answer(decision="escalate", answer={"to": "finance"}, role="support"),
         ),
         (
-            {"type": "edit", "edited_action": {"name": "a", "args": {}}},
-            Answer(decision="edit", edits=({"name": "a", "args": {}},)),
+            {"decision": "request_more_info", "answer": {"tool": "look"}},
+            Answer(decision="request_more_info", answer={"tool": "look"}),
         ),
     ],
 )
 def test_each_form_of_an_answer_about_a_plan_is_read(raw, meant):
     assert read_answer(raw) == meant
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        [{"type": "edit", "args": {"action": "a", "args": {"x": "1"}}}],
+        [{"type": "edit", "args": {"step": "S6", "args": {"x": "1"}}}],
+        {"type": "edit", "edited_action": {"name": "a", "args": {}}},
+        {"decisions": [{"type": "edit", "edited_action": {"name": "a", "args": {"x": 1}}}]},
+    ],
+)
+def test_fields_edited_in_a_client_are_texts_and_are_not_taken(raw):
+    why = read_answer(raw)
+
+    assert isinstance(why, str)
+    assert "typed values" in why
 
 
 @pytest.mark.parametrize(

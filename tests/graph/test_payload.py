@@ -130,8 +130,45 @@ def test_it_holds_what_an_approval_is_about():
     assert payload["other"] == [{"id": "S1", "capability": "query_order"}]
     assert payload["diff"] == {"kept": ["S1"]}
     assert payload["expires_at"] == "2026-01-01T00:00:00+00:00"
-    assert payload["allowed_decisions"] == ["approve", "reject", "changes"]
+    assert payload["allowed_decisions"] == ["approve", "reject", "edit", "changes"]
+    assert (payload["confirm"], step["args_known"]) == (["S2"], False)
+    assert step["sources"] == {"order_id": "S1.order.id", "amount": "plan"}
     assert payload["overflow"] is None
+
+
+def test_what_is_known_by_now_is_shown_as_it_will_run():
+    plan = plan_of(refund(amount=2499))
+    outputs = {"S1": {"order": {"id": "${S2.looks.like.one}"}}}
+
+    step = ask(plan, outputs=outputs, settled=frozenset({"S1"}))["steps"][0]
+
+    assert step["args"] == {"order_id": "${S2.looks.like.one}", "amount": 2499}
+    assert step["args_sha256"] == digest(step["args"])
+    assert step["args_known"]
+
+
+def test_a_step_that_has_ended_is_not_asked_about_any_more():
+    payload = ask(plan_of(refund()), confirm=("S1", "S2"), settled=frozenset({"S1"}))
+
+    assert payload["confirm"] == ["S2"]
+    assert payload["other"] == [{"id": "S1", "capability": "query_order", "ended": True}]
+
+
+def test_what_a_denial_takes_with_it_stands_on_the_card():
+    payload = ask(plan_of(refund()), confirm=("S1", "S2"))
+
+    assert payload["steps"][0]["denying"]["drops"] == ["S2"]
+    assert payload["steps"][1]["denying"]["drops"] == []
+
+
+def test_the_whole_argument_can_be_read_before_approval_is_possible():
+    tail = "x" * 5_000 + "\u202e; rm -rf /"
+    payload = ask(plan_of(refund(note=tail)))
+
+    assert payload["overflow"] is None
+    assert payload["steps"][0]["args"]["note"].endswith("\\u202e; rm -rf /")
+    assert payload["steps"][0]["args_escaped"]
+    assert "rm -rf /" in payload["description"]
 
 
 @pytest.mark.parametrize(
@@ -274,13 +311,24 @@ def question(**more):
     return question_payload(QuestionCard(**{**given, **more}))
 
 
+FAILED = ["retry", "stop", "escalate", "request_more_info"]
+
+
 @pytest.mark.parametrize(
     ("more", "decisions", "buttons"),
     [
         ({"answer_type": "confirm"}, ["answer"], ["approve", "reject"]),
         ({"answer_type": "text"}, ["answer"], ["edit", "respond"]),
-        ({"kind": "effect"}, ["settle", "retry", "stop"], ["edit", "respond"]),
-        ({"kind": "escalation"}, ["retry", "stop"], ["edit", "respond"]),
+        (
+            {"kind": "effect"},
+            ["settle", "retry", "stop", "escalate", "request_more_info"],
+            ["edit", "respond"],
+        ),
+        (
+            {"kind": "escalation"},
+            ["retry", "stop", "escalate", "request_more_info"],
+            ["edit", "respond"],
+        ),
     ],
 )
 def test_a_question_offers_the_decisions_of_its_kind(more, decisions, buttons):

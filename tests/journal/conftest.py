@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from plangate.journal.journal import Journal
-from plangate.journal.runs import Lease, Run, owner_name
+from plangate.journal.lease import Lease
+from plangate.journal.owner import owner_name
+from plangate.journal.runs import Run
 from plangate.plan.facts import Rights
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from plangate.journal.events import TriggerFired
 from plangate.journal.journal import Journal
-from plangate.journal.runs import owner_name
+from plangate.journal.owner import owner_name
 from plangate.journal.session import Session
 from plangate.journal.view import fold
 
@@ -20,7 +20,7 @@ import sys
 from plangate.journal.events import TriggerFired
 from plangate.journal.journal import Journal
 from plangate.journal.ledger import Intent
-from plangate.journal.runs import owner_name
+from plangate.journal.owner import owner_name
 from plangate.journal.session import Session
 
 journal = Journal.open(sys.argv[1])

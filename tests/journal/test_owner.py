@@ -85,7 +85,7 @@ def test_a_dead_owner_of_this_machine_is_replaced_at_once_and_a_live_one_is_not(
 RACER = """
 import sys
 from plangate.journal.journal import Journal
-from plangate.journal.runs import owner_name
+from plangate.journal.owner import owner_name
 from plangate.plan.errors import RunBusy
 with Journal.open(sys.argv[1]) as journal:
     print("ready", flush=True)

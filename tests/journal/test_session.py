@@ -8,7 +8,7 @@ import pytest
 
 from plangate.journal.events import RunResumed, TriggerFired
 from plangate.journal.ledger import Intent
-from plangate.journal.runs import owner_name
+from plangate.journal.owner import owner_name
 from plangate.journal.session import Session
 from plangate.journal.view import fold
 from plangate.plan.errors import ConfigError, JournalError, LeaseLost, RunBusy

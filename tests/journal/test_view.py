@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from plangate.journal.events import (
     EVENT,
+    AnswerCounted,
     AnswerRefused,
     AttemptEnded,
     AttemptStarted,
@@ -19,7 +20,9 @@ from plangate.journal.events import (
     Entry,
     Event,
     GoalVerified,
+    InfoRead,
     ModelCalled,
+    Moved,
     PlanCriticized,
     PlanProposed,
     PlanValidated,
@@ -32,6 +35,7 @@ from plangate.journal.events import (
     StepReleased,
     TriggerFired,
     VerdictReached,
+    WorldMoved,
 )
 from plangate.journal.view import RunView, fold
 from plangate.plan.errors import JournalError
@@ -304,6 +308,41 @@ def test_a_log_with_a_gap_is_not_believed(seqs):
         fold(broken)
 
 
+def test_a_world_that_moved_takes_the_approval_away():
+    moved = WorldMoved(
+        step="S6", content_hash="h1", objects=(Moved(object="order://1", was="7", now="8"),)
+    )
+
+    seen = view(asked("q1"), decided("q1"), moved)
+
+    assert (seen.approved, seen.moved) == ({}, [moved])
+
+
+@pytest.mark.parametrize("word", ["escalate", "request_more_info"])
+def test_handing_a_question_on_is_no_answer_to_what_is_asked_about(word):
+    fired = TriggerFired(kind="person", step="S6")
+
+    seen = view(proposed(), fired, asked("q1"), decided("q1", word))
+
+    assert (seen.open_trigger, seen.approved) == (fired, {})
+
+
+def test_the_order_of_decisions_and_attempts_can_be_told():
+    seen = view(
+        proposed(), started("S1-A1", "S1"), ended("S1-A1", "S1", None), asked("q1"), decided("q1")
+    )
+
+    assert seen.attempts["S1-A1"].ended_seq < seen.decided["q1"]
+
+
+def test_changed_inputs_stand_over_the_first_ones():
+    changed = DecisionTaken(
+        question_id="q1", decision="edit", by="ann", answer={"inputs": {"line": 2}}
+    )
+
+    assert view(asked("q1"), changed).inputs_changed == {"line": 2}
+
+
 STEPS = st.sampled_from(["S1", "S2", "S3"])
 VERSIONS = st.integers(1, 3)
 ATTEMPTS = st.sampled_from(["S1-A1", "S1-A2", "S2-A1"])
@@ -348,10 +387,18 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
         st.none() | STEPS,
     ),
     st.just(AnswerRefused(question_id="q1", why="late")),
+    st.just(AnswerCounted(question_id="q1", by="ann", have=1, needs=2)),
+    st.just(InfoRead(question_id="q1", tool="t", args="sha256:0")),
+    st.builds(
+        WorldMoved,
+        step=STEPS,
+        content_hash=st.sampled_from(["h1", "h2"]),
+        objects=st.just((Moved(object="order://1", was="7", now="8"),)),
+    ),
     st.builds(
         decided,
         QUESTIONS,
-        st.sampled_from(["approve", "reject", "changes"]),
+        st.sampled_from(["approve", "reject", "changes", "edit", "escalate"]),
         st.sampled_from(["", "h1", "h2"]),
     ),
     st.builds(StepReleased, step=STEPS, plan_version=VERSIONS),
@@ -385,6 +432,7 @@ def test_the_strategy_below_draws_every_kind_of_event():
         "plan_validated", "plan_criticized", "question_asked", "answer_refused", "decision_taken",
         "step_released", "attempt_started", "attempt_ended", "effect_moved", "verdict_reached",
         "step_ended", "trigger_fired", "reflected", "budget_stopped", "goal_verified", "run_ended",
+        "answer_counted", "info_read", "world_moved",
     }  # fmt: skip
 
     assert set(EVENT.json_schema()["discriminator"]["mapping"]) == drawn

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from plangate.journal.events import TriggerFired
 from plangate.journal.journal import Journal
-from plangate.journal.runs import owner_name
+from plangate.journal.owner import owner_name
 from plangate.journal.writer import Writer
 from plangate.plan.errors import JournalError, LeaseLost
 
@@ -134,7 +134,7 @@ def test_close_writes_what_is_queued_and_ends_the_thread(journal, lease):
     writer.close()
 
     assert len(codes(journal)) == 10
-    assert not [each for each in threading.enumerate() if each.name.startswith("plangate-journal")]
+    assert not writer._thread.is_alive()
     with pytest.raises(JournalError, match="is closed"):
         writer.emit(fired(11))
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plangate.models.draft import PlanDraft, compile_draft, task_type_of
+from plangate.models.draft import compile_draft, task_type_of
+from plangate.models.wire import PlanDraft
 from plangate.plan.catalog import Catalog, Effect, ToolSpec
 from plangate.plan.codes import CODES
 from plangate.plan.value.frozen import parse

@@ -7,8 +7,8 @@ from openai.lib._pydantic import to_strict_json_schema
 from pydantic import BaseModel, Field
 
 from plangate.models.critique import Criticism
-from plangate.models.draft import PlanDraft
 from plangate.models.strict import strict_schema, unsafe
+from plangate.models.wire import PlanDraft
 from plangate.plan.errors import ConfigError
 from plangate.plan.value.frozen import Frozen
 

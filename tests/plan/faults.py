@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from plangate.plan.catalog import Effect
 from plangate.plan.facts import PlanEstimate, Range, Rights
+from plangate.plan.flow.denial import Denial
 from plangate.plan.layers.schema import MAX_STEPS
 from plangate.plan.policy import Policy
 from tests.plan.workshop import POLICY
@@ -67,6 +69,15 @@ def route(on: str, action: str, **rest: Any) -> list[Data]:
     return [{"on": on, "action": action, **rest}]
 
 
+TENANTS = Policy.from_toml('schema = 1\n[[allow]]\ntool = "*"\ntenants = ["eu"]\n')
+DENIED = Denial(
+    step="S9",
+    version=1,
+    tool="wire",
+    effect=Effect.IRREVERSIBLE,
+    claims=("order:ORD-1",),
+    why="over the limit",
+)
 ASKED = {"audience": "ann", "type": "text", "text": "?"}
 SCHEMA = (
     Fault("no_steps", lambda d: d.update(steps=[]), at="steps"),
@@ -257,6 +268,47 @@ RISK = (
         "S9",
         "after",
     ),
+    Fault("wrong_tenant", lambda d: None, "S1", "tool", facts={"policy": TENANTS}),
+    Fault(
+        "denied_before",
+        lambda d: args(d, 2, id="${inputs.order}"),
+        "S3",
+        "tool",
+        facts={"denied": (DENIED,)},
+    ),
+    Fault(
+        "over_autonomy",
+        lambda d: None,
+        "S3",
+        "tool",
+        facts={"policy": Policy.from_toml(POLICY + '[autonomy]\nmax_effect = "write"')},
+    ),
+    Fault(
+        "over_autonomy",
+        lambda d: None,
+        at="steps",
+        facts={"policy": Policy.from_toml(POLICY + "[autonomy]\nmax_steps = 3")},
+    ),
+    Fault(
+        "over_autonomy",
+        lambda d: None,
+        at="budget.max_usd",
+        facts={
+            "estimate": estimate(None),
+            "policy": Policy.from_toml(POLICY + '[autonomy]\nmax_usd = "9"'),
+        },
+        says="may cost an unknown sum",
+    ),
+    Fault(
+        "untrusted_condition",
+        lambda d: (
+            added(d, tool="read_mail", args={"id": "ORD-1"}),
+            step(d, 2, after=["S2", "S9"], when="steps.S9.output.body == 'x'"),
+        ),
+        "S3",
+        "when",
+        "warning",
+    ),
     Fault(
         "untrusted_flow",
         lambda d: (
@@ -265,7 +317,7 @@ RISK = (
         ),
         "S3",
         "args.account",
-        says="S9 (read_mail) → ${S9.body} → S3 args.account",
+        says="untrusted data reaches pay.account: read_mail.body → pay.account (S9 → S3)",
     ),
     Fault(
         "confidential_flow",

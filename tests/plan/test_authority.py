@@ -119,7 +119,7 @@ GREW = {
     "a dropped check of a step": (change(steps__1__success=[]), "check due of S2 is dropped"),
     "a dropped criterion": (change(success_criteria=[]), "check goal_met of the goal is dropped"),
     "a weaker check": (change(steps__3__success__0__level="L1"), "paid of S4 is weaker (L1, was"),
-    "another rule": (change(steps__1__success__0__rule="true"), "check due of S2 is another"),
+    "another rule": (change(steps__1__success__0__rule="true"), "due of S2 has another rule"),
     "a check of another step": (
         change(steps__1__success=[], steps__0__success__0__id="due"),
         "check due of S2 is another check now",
@@ -127,7 +127,20 @@ GREW = {
     "a dropped constraint": (change(constraints=[]), "constraint once is dropped"),
     "a changed constraint": (change(constraints__0__text="Twice"), "constraint once is changed"),
     "a dropped abort condition": (change(abort_conditions=[]), "abort condition many is dropped"),
-    "a later abort": (change(abort_conditions__0__rule="run.failures > 9"), "many is changed"),
+    "a later abort": (
+        change(abort_conditions__0__rule="run.failures > 9"),
+        "abort condition many stops less than it did (run.failures > 9, was run.failures > 3)",
+    ),
+    "a later replan": (change(replan_conditions__0__rule="run.failures > 2"), "odd stops less"),
+    "a criterion that asks for less": (
+        change(success_criteria__0__rule="steps.S5.output.ok || true"),
+        "check goal_met of the goal is looser",
+    ),
+    "another criterion": (
+        change(success_criteria__0__rule="steps.S4.output.ok"),
+        "check goal_met of the goal has another rule",
+    ),
+    "other words for a check": (change(success_criteria__0__claim="d"), "is another check now"),
     "a dropped replan condition": (change(replan_conditions=[]), "replan condition odd is dropped"),
     "a dropped question": (
         change(steps__2={**LOOK_MORE, "id": "S3", "after": ["S2"]}),
@@ -183,6 +196,16 @@ def test_the_boundary_grows_with(new, says):
 INSIDE = {
     "a smaller amount": change(steps__3__args__cents=499),
     "one more look": with_step(LOOK_MORE),
+    "an earlier abort": change(abort_conditions__0__rule="run.failures > 2"),
+    "an abort for more reasons": change(
+        abort_conditions__0__rule="run.failures > 3 || run.replans > 1"
+    ),
+    "a criterion that asks for more": change(
+        success_criteria__0__rule="steps.S5.output.ok && steps.S4.output.ok"
+    ),
+    "a stricter precondition": change(
+        steps__3__preconditions=["steps.S3.output.confirmed && steps.S2.output.due"]
+    ),
     "a stronger check": change(steps__1__success__0__level="L2"),
     "one more check": change(
         steps__0__success=[

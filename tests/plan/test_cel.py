@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plangate.plan.shape.cel import MAX_LENGTH, MAX_NODES, Compiled, compile_rule, steps_in
+from plangate.plan.shape.cel import MAX_LENGTH, MAX_NODES, Compiled, compile_rule
 from plangate.plan.shape.scope import RuleScope, rule_scope
+from plangate.plan.shape.tokens import steps_in
 from tests.plan.workshop import CATALOG, WHOLE, read, record, sound, spec
 
 LEVELS = record(
@@ -139,6 +140,7 @@ def test_names_of_unknown_type_are_told():
 
 def test_steps_are_found_in_any_rule():
     assert steps_in("steps.S1.output.x == 1 && (steps . S2.status == 'done' ||") == {"S1", "S2"}
+    assert steps_in("steps['S3'].output.x == 'steps.S4.x' // steps.S5") == {"S3"}
 
 
 @pytest.mark.parametrize(

@@ -71,3 +71,11 @@ def test_the_hash_does_not_depend_on_the_order_of_keys(args):
 def test_a_number_that_readers_would_disagree_on_has_no_canonical_form(number):
     with pytest.raises(ValueError, match=r".*"):
         canonical({"n": number})
+
+
+def test_steps_by_id_stand_in_order_of_the_plan_and_the_first_of_a_doubled_id_counts():
+    steps = [Step(id=name, objective=str(n), tool="t") for n, name in enumerate("BABC")]
+
+    found = plan_of({}).model_copy(update={"steps": tuple(steps)}).by_id
+
+    assert list(found.items()) == [("B", steps[0]), ("A", steps[1]), ("C", steps[3])]

@@ -148,7 +148,7 @@ def test_a_pure_tool_hands_labels_on_and_the_path_is_shown():
     report = validate(read(data), facts())
 
     [flow] = [issue for issue in report.issues if issue.code == "untrusted_flow"]
-    assert "M (read_mail) → T (tidy) → ${T.text} → S3 args.account" in flow.says
+    assert "read_mail.body → tidy.text → pay.account (M → T → S3)" in flow.says
 
 
 def test_the_report_names_what_it_was_made_against():

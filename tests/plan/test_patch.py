@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from plangate.plan.catalog import Catalog, Effect, ToolSpec
 from plangate.plan.errors import PlanRejected
+from plangate.plan.shape.tokens import steps_in
 from plangate.plan.value.frozen import parse
 from plangate.plan.value.patch import Patch, Patched, apply
 from plangate.plan.value.plan import Author, Plan
-from plangate.plan.value.rewrite import reads_of, steps_in
+from plangate.plan.value.rewrite import reads_of
 
 OBJECT = {"type": "object"}
 AUTHOR = Author(kind="replanner")

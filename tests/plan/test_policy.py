@@ -103,6 +103,11 @@ def test_a_real_amount_over_its_threshold_needs_a_person(args, asks):
         ("schema = 1\napproval_ttl_s = 0", "line 2: approval_ttl_s"),
         ('schema = 1\n[[threshold]]\ntool="a"\narg="b"\nover = nan', "line 5: threshold.0.over"),
         ("schema = 1\nconstants = [90071992547409930]", "policy: "),
+        ('schema = 1\n[[quorum]]\ntool = "a"\nn = 1', "line 4: quorum.0.n"),
+        ('schema = 1\n[[label]]\ntool = "a"\nintegrity = "bad"', "line 4: label.0.integrity"),
+        ('schema = 1\n[[label]]\ntool = "a"\nconfidentiality = ["untrusted"]', "line 4: label"),
+        ('schema = 1\n[autonomy]\nmax_effect = "all"', "line 3: autonomy.max_effect"),
+        ("schema = 1\n[autonomy]\nmax_step = 3", "line 3: autonomy.max_step: unknown key"),
     ],
 )
 def test_a_bad_file_is_refused_as_a_whole_with_the_line(text, says):
@@ -116,3 +121,48 @@ def test_every_change_of_a_rule_changes_the_hash():
     changed = {Policy.from_toml(RULES + more).content_hash for more in ("", NO_PAY, LIMIT)}
 
     assert len(changed) == 3
+
+
+OURS = Rights(principal="ann", tenant="eu")
+THEIRS = Rights(principal="bob", tenant="us")
+FOR_EU = 'schema = 1\n[[allow]]\ntool = "*"\ntenants = ["eu"]\n'
+
+
+@pytest.mark.parametrize(
+    ("tenants", "text", "rights", "says"),
+    [
+        ((), FOR_EU, OURS, None),
+        ((), FOR_EU, THEIRS, "'look' is allowed for eu, and the principal is of tenant 'us'"),
+        ((), FOR_EU, GUEST, "'look' is allowed for eu, and the principal is of no tenant"),
+        (("eu",), 'schema = 1\n[[allow]]\ntool = "*"', OURS, None),
+        (("eu",), 'schema = 1\n[[allow]]\ntool = "*"', THEIRS, "'look' is for eu"),
+        (("us",), FOR_EU, OURS, "'look' is for us"),
+        ((), FOR_EU + '[[allow]]\ntool = "look"', THEIRS, None),
+    ],
+)
+def test_a_tool_is_for_the_tenants_that_contract_and_policy_name(tenants, text, rights, says):
+    spec, policy = READ.model_copy(update={"tenants": tenants}), Policy.from_toml(text)
+
+    refusal = policy.permits(spec, rights)
+
+    assert refusal == policy.wrong_tenant(spec, rights)
+    assert (refusal is None) is (says is None)
+    assert says is None or says in (refusal or "")
+
+
+def test_a_tool_that_no_rule_speaks_of_is_denied_and_not_a_matter_of_tenants():
+    policy = Policy.from_toml(FOR_EU.replace("*", "other"))
+
+    assert policy.wrong_tenant(READ, THEIRS) is None
+    assert policy.permits(READ, THEIRS) == "no rule allows 'look' (read) for roles: none"
+
+
+@pytest.mark.parametrize(
+    ("tools", "people"),
+    [((), 1), (("look",), 1), (("pay",), 3), (("wire", "pay"), 3), (("wire",), 2)],
+)
+def test_the_largest_quorum_of_the_tools_in_use_counts(tools, people):
+    text = RULES + '[[quorum]]\ntool = "pay"\nn = 3\nroles = ["boss"]\n'
+    policy = Policy.from_toml(text + '[[quorum]]\ntool = "wire"\nn = 2\n')
+
+    assert policy.quorum_for(tools) == people

@@ -1,0 +1,153 @@
+"""What a run was denied so far, read off its journal, for validation and for the last look.
+
+Counted are refusals of rights and policy, of tools that answer "denied", and of people. A plan that
+was merely not approved yet, or not validated, was not denied anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from plangate.plan.flow.denial import denial_of, denied_before
+from plangate.plan.value.frozen import parse
+from plangate.plan.value.plan import Plan
+from plangate.plan.value.refs import resolve_all
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from plangate.engine.bench import Bench
+    from plangate.journal.events import StepEnded
+    from plangate.journal.session import Session
+    from plangate.plan.flow.denial import Denial
+    from plangate.plan.value.frozen import Json
+    from plangate.plan.value.step import Step
+    from plangate.tools.tool import Tool
+
+_REFUSED_PLANS = frozenset({"policy_denied", "missing_scope", "forbidden_tool", "wrong_tenant"})
+"""Issues that are denials; all others are faults that a planner may mend."""
+
+_NO_DENIALS = frozenset(
+    {"not_validated", "approval_missing", "approval_expired", "denied_before", "rights_unknown"}
+)
+_PERSONS_WORD = frozenset({"rejected", "step_not_approved"})
+
+
+def refusal_of_denial(bench: Bench, step: Step, args: Mapping[str, Json]) -> str | None:
+    """Return why a call would only repeat by another tool what was denied, or None.
+
+    Args:
+        bench: The run.
+        step: A tool step that is about to start.
+        args: Its resolved arguments.
+    """
+    tool = bench.tools.get(step.tool or "")
+    denials = bench.denials.now()
+    return denied_before(denials, step.id, tool.spec, args) if denials and tool else None
+
+
+@dataclass(slots=True)
+class Denials:
+    """The denials of one run; folded again only when there can be new ones.
+
+    Args:
+        session: The run.
+        tools: All tools, those that the principal does not see among them.
+    """
+
+    session: Session
+    tools: Mapping[str, Tool]
+    _plans: dict[int, Plan] = field(default_factory=dict)
+    _seen: tuple[int, ...] = ()
+    _found: tuple[Denial, ...] = ()
+
+    def now(self) -> tuple[Denial, ...]:
+        """Return what was denied so far."""
+        view = self.session.view
+        seen = (len(view.denied), len(view.validated), len(view.decisions))
+        if seen != self._seen:
+            self._seen, self._found = seen, tuple(dict.fromkeys(self._all()))
+        return self._found
+
+    def _all(self) -> Iterator[Denial]:
+        yield from self._refused_plans()
+        for ended in self.session.view.denied:
+            if ended.error_code not in _NO_DENIALS:
+                yield from self._ended(ended)
+        yield from self._persons_words()
+
+    def _refused_plans(self) -> Iterator[Denial]:
+        for version, checked in self.session.view.validated.items():
+            for each in checked.issues if not checked.valid else ():
+                if each.code in _REFUSED_PLANS and each.field == "tool" and each.step is not None:
+                    yield from self._of(version, each.step, each.says)
+
+    def _persons_words(self) -> Iterator[Denial]:
+        view = self.session.view
+        for key, decision in view.decisions.items():
+            asked = view.questions.get(key)
+            if asked is None or asked.kind != "approval":
+                continue
+            version = asked.plan_version
+            denied = dict(decision.denied)
+            if decision.decision == "reject":
+                named = decision.steps or tuple(self._plan(version).by_id)
+                denied |= dict.fromkeys(named, f"{decision.by} rejected it")
+            for step, why in denied.items():
+                yield from self._of(version, step, why, by_person=True)
+
+    def _ended(self, ended: StepEnded) -> Iterator[Denial]:
+        known = self._args(ended)
+        by_person = ended.error_code in _PERSONS_WORD
+        yield from self._of(
+            ended.plan_version, ended.step, ended.why, known=known, by_person=by_person
+        )
+
+    def _of(
+        self,
+        version: int,
+        step_id: str,
+        why: str,
+        *,
+        known: Mapping[str, Json] | None = None,
+        by_person: bool = False,
+    ) -> Iterator[Denial]:
+        plan = self._plan(version)
+        step = plan.by_id.get(step_id)
+        tool = self.tools.get(step.tool or "") if step is not None else None
+        if step is None or tool is None or (by_person and not tool.spec.effect.acts):
+            return  # a person rejects what a plan does, not that it looks
+        said = denial_of(step, plan, tool.spec, why, known=known)
+        yield said.model_copy(update={"by_person": by_person})
+
+    def _args(self, ended: StepEnded) -> Mapping[str, Json] | None:
+        """Return the values that the step ran with, or would have run with."""
+        view = self.session.view
+        tried = [
+            each.started
+            for each in view.attempts.values()
+            if each.started.step == ended.step and each.started.plan_version == ended.plan_version
+        ]
+        if tried:
+            return cast("Mapping[str, Json]", self.session.load(tried[-1].args))
+        if ended.plan_version != view.version:
+            return None
+        plan = self._plan(ended.plan_version)
+        values: dict[str, Any] = {"inputs": plan.inputs}
+        step = plan.by_id.get(ended.step)
+        for need in step.data_needs if step is not None else ():
+            seen = view.steps.get(need)
+            if seen is not None and seen.output is not None:
+                values[need] = self.session.load(seen.output)
+        try:
+            resolved = resolve_all(step.args, values) if step is not None else {}
+        except KeyError:
+            return None
+        return cast("Mapping[str, Json]", resolved)
+
+    def _plan(self, version: int) -> Plan:
+        if version not in self._plans:
+            proposed = self.session.view.plans[version]
+            self._plans[version] = parse(Plan, self.session.load(proposed.plan))
+        return self._plans[version]

@@ -1,0 +1,151 @@
+"""What follows from a decision that was taken in; read off the journal, so a crash loses nothing.
+
+Each of these can be asked for again at any time: it does what is still missing, and nothing twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+
+from plangate.graph.fallout import Fallout
+from plangate.journal.decisions import Decision
+from plangate.journal.events import DecisionTaken, PlanProposed, QuestionAsked, StepEnded
+from plangate.journal.ledger import Settlement
+from plangate.journal.session import Session
+from plangate.journal.view import RunView
+from plangate.nodes.case import Case
+from plangate.nodes.edit import carried, edited
+from plangate.nodes.kit import Kit
+from plangate.plan.outcome import EffectState
+from plangate.plan.value.diff import diff
+from plangate.plan.value.frozen import Json, thaw
+from plangate.plan.value.plan import Plan
+
+_OPEN = ("pending", "waiting")
+_BY_PERSON, _FOR_ANOTHER = "step_not_approved", "needs_denied_step"
+
+
+def denied_by(case: Case, decision: Decision) -> dict[str, str]:
+    """Return, for each step that an approval leaves out, why; and for those of earlier ones."""
+    before = {
+        step: seen.why
+        for step, seen in case.view.steps.items()
+        if seen.status == "cancelled" and seen.error_code in (_BY_PERSON, _FOR_ANOTHER)
+    }
+    denied: dict[str, str] = {}
+    for by, answer in _said(decision):
+        words = answer.get("steps")
+        for step, word in words.items() if isinstance(words, Mapping) else ():
+            if word == "deny":
+                denied[step] = by
+    return {**before, **(case.fallout.reasons(denied) if denied else {})}
+
+
+def _said(decision: Decision) -> Iterator[tuple[str, Mapping[str, Json]]]:
+    """Yield who said what: of an approval by several people, each of them."""
+    votes = decision.answer.get("votes")
+    if not isinstance(votes, Sequence) or isinstance(votes, str):
+        yield decision.by, decision.answer
+        return
+    for vote in votes:
+        answer = vote.get("answer") if isinstance(vote, Mapping) else None
+        if isinstance(vote, Mapping) and isinstance(answer, Mapping):
+            yield str(vote.get("by")), answer
+
+
+def cancel_denied(session: Session, plan: Plan) -> None:
+    """End the steps that a partial approval leaves out: recorded, with why, before others run."""
+    view = session.view
+    granted = view.approved.get(plan.content_hash)
+    for step in plan.steps if granted is not None and granted.denied else ():
+        seen = view.steps.get(step.id)
+        why = granted.denied.get(step.id) if granted is not None else None
+        if why is None or (seen is not None and seen.status not in _OPEN):
+            continue
+        by_person = why.startswith("denied by")
+        session.emit(
+            StepEnded(
+                step=step.id,
+                plan_version=view.version,
+                status="cancelled",
+                outcome="denied" if by_person else "cancelled",
+                error_code=_BY_PERSON if by_person else _FOR_ANOTHER,
+                why=why,
+            )
+        )
+
+
+def declined_goal(session: Session, kit: Kit, plan: Plan) -> str | None:
+    """Return why the goal was given up, if a person denied the very steps that it missed."""
+    view = session.view
+    granted, verified = view.approved.get(plan.content_hash), view.goal_verified
+    fired = view.open_trigger
+    if granted is None or not granted.denied or verified is None or verified.says == "pass":
+        return None
+    if fired is None or not fired.kind.startswith("goal_"):
+        return None
+    loss = Fallout(plan, kit.catalog(session)).of(granted.denied)
+    missed = {each.check_id for each in verified.verdicts if each.says != "pass"}
+    if not missed <= {*loss.cannot_pass, *loss.may_not_pass}:
+        return None
+    why = "; ".join(f"{step} {why}" for step, why in granted.denied.items())
+    return f"{why}; so these did not pass: {', '.join(sorted(missed))}"
+
+
+def edit_to_make(session: Session, kit: Kit) -> str | None:
+    """Make the next version from an edit of the current one; return the node that follows."""
+    found = _last_edit(session.view)
+    if found is None:
+        return None
+    question, decision = found
+    if "inputs" in decision.answer:
+        return "planner"
+    case = Case.of(session, kit, question)
+    edits = thaw(decision.answer["edits"])
+    old = case.plan
+    new = edited(old, edits if isinstance(edits, list) else [], decision.by)
+    assert isinstance(new, Plan), f"it was accepted when it came: {new}"  # noqa: S101 (ours)
+    said = diff(old, new, catalog=case.catalog)
+    session.emit(
+        PlanProposed(
+            version=new.version,
+            plan=session.put(new.model_dump(mode="json")),
+            content_hash=new.content_hash,
+            parent_hash=old.content_hash,
+            author=new.author,
+            diff=session.put(said.model_dump(mode="json")),
+            carried=carried(case, new),
+            trigger=f"edit:{question.question_id}",
+        )
+    )
+    return "validator"
+
+
+def _last_edit(view: RunView) -> tuple[QuestionAsked, DecisionTaken] | None:
+    """Return the edit of the current version, which no later version has taken up yet."""
+    for key, decision in reversed(view.decisions.items()):
+        question = view.questions.get(key)
+        if decision.decision == "edit" and question is not None:
+            return (question, decision) if question.plan_version == view.version else None
+    return None
+
+
+async def settle_effect(session: Session, question: QuestionAsked, decision: Decision) -> None:
+    """A person says what became of an effect; the ledger keeps who said so."""
+    output = decision.answer.get("output")
+    said = Settlement(
+        output=session.put(output) if output is not None else None,
+        by=decision.by,
+        note=decision.comment,
+    )
+    state: EffectState = "done" if decision.answer.get("state") == "done" else "failed"
+    await session.aflush()
+    await asyncio.to_thread(_settle_open, session, question.step or "", state, said)
+
+
+def _settle_open(session: Session, step: str, state: EffectState, said: Settlement) -> None:
+    ledger = session.journal.ledger
+    for row in ledger.list(run_id=session.run.run_id):
+        if row.step == step and row.state in ("intended", "accepted", "unknown"):
+            ledger.settle(session.lease, row.effect_key, state, **said)

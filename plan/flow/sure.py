@@ -1,0 +1,60 @@
+"""Which steps are sure to have been done before another one starts, whatever is skipped on the way.
+
+Waiting is not enough. A step that reads the output of a skipped one is skipped at once, before the
+rest of what it waits for has settled, and whoever waits for it goes on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from plangate.plan.value.plan import Plan
+    from plangate.plan.value.step import Step
+
+
+class Sure:
+    """For each step, which of some guards are done before it starts.
+
+    Args:
+        plan: The plan.
+        order: Its steps, each after all it needs; steps on a cycle are left out.
+        guards: Ids of the steps that matter.
+    """
+
+    def __init__(self, plan: Plan, order: Sequence[str], guards: Collection[str]) -> None:
+        self._position = {guard: at for at, guard in enumerate(guards)}
+        self._skippable: set[str] = set()
+        self._cut_off: set[str] = set()
+        self._before: dict[str, int] = {}
+        for step_id in order:
+            self._add(plan.by_id[step_id])
+
+    def bits(self, guards: Collection[str]) -> int:
+        """Return the bits of some guards, for `holds`; those that can be skipped have none."""
+        firm = [self._position[guard] for guard in guards if guard not in self._skippable]
+        return sum(1 << at for at in firm)
+
+    def holds(self, step: str, bits: int) -> bool:
+        """True if one of the guards of `bits` is done before the step starts."""
+        return bool(self._before.get(step, 0) & bits)
+
+    def _add(self, step: Step) -> None:
+        if not self._skippable.isdisjoint(step.data_needs):
+            self._cut_off.add(step.id)
+        if step.id in self._cut_off or can_be_skipped(step):
+            self._skippable.add(step.id)
+        gathered = 0
+        for need in step.needs if step.join.mode == "all" else step.data_needs:
+            if need in self._position and need not in self._skippable:
+                gathered |= 1 << self._position[need]
+            if need not in self._cut_off:
+                gathered |= self._before.get(need, 0)
+        self._before[step.id] = gathered
+
+
+def can_be_skipped(step: Step) -> bool:
+    """True if the plan itself lets a run go on without the step."""
+    return step.when is not None or any(route.action == "skip" for route in step.routes)
