@@ -11,7 +11,9 @@ from plangate.plan.value.frozen import digest, thaw
 from plangate.plan.value.refs import resolve_all
 
 if TYPE_CHECKING:
-    from plangate.journal.events import DecisionTaken
+    from plangate.journal.questions import (
+        DecisionTaken,
+    )
     from plangate.journal.session import Session
     from plangate.plan.value.frozen import Json
     from plangate.plan.value.plan import Plan

@@ -108,7 +108,7 @@ class Act:
         try:
             claim = await asyncio.to_thread(session.journal.ledger.intend, session.lease, intent)
         except Conflict as exc:
-            # One identity, two sets of arguments: doing it would be a second effect, or a wrong one.
+            # One identity, two sets of arguments: a second effect, or a wrong one.
             return Acted(Failure("unexpected_state", "other_arguments", str(exc)), named.key)
         if claim.fresh:
             act.moved("intended")

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from plangate.engine.bench import Bench
-    from plangate.journal.events import DecisionTaken
+    from plangate.journal.questions import (
+        DecisionTaken,
+    )
     from plangate.plan.catalog import ToolSpec
     from plangate.plan.outcome import Outcome
     from plangate.plan.policy import Tier

@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING
 from plangate.engine.asked import answer_to
 from plangate.engine.call import Returned, call, context_for
 from plangate.engine.release import Held, Ready
-from plangate.journal.events import Moved, WorldMoved
+from plangate.journal.questions import (
+    Moved,
+    WorldMoved,
+)
 from plangate.plan.catalog import Effect
 from plangate.plan.effects import evidence_of
 

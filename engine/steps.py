@@ -76,17 +76,16 @@ async def run_step(bench: Bench, step: Step) -> Ended:
 
 async def _tool(bench: Bench, step: Step) -> Ended:
     tool = bench.tools.get(step.tool or "")
-    released = reconciles = tries = 0
+    reconciles = tries = 0
     while True:
         bench, ready = await _looked_at(bench, step)
         if isinstance(ready, Held):
             return await _stopped(bench, step, ready)
         if tool is None:
             return _routed(step, "failed", "denied", "tool_gone", "the tool has no body here")
-        if not released:
+        if not tries:
             bench.session.emit(StepReleased(step=step.id, plan_version=bench.plan.version))
             bench.report({"type": "step_released", "step": step.id})
-            released = 1
         tries += 1
         tried = await attempt(bench, step, tool, ready)
         if tried.outcome == "success":
@@ -95,15 +94,19 @@ async def _tool(bench: Bench, step: Step) -> Ended:
         if follow == "reconcile":
             reconciles += 1
             follow = "retry" if reconciles < _MOST_RECONCILES else "ask"
-        if follow == "retry":
-            await bench.brake.pause(delay_s(tries, bench.jitter()))
-            if not bench.brake.pulled:
-                continue
-            if not (bench.brake.final and tried.outcome == "unknown"):
-                raise asyncio.CancelledError  # the next pass goes on from the ledger
-            follow = "ask"
-        status: Literal["failed", "unknown"] = "unknown" if follow == "ask" else "failed"
-        return _routed(step, status, tried.outcome, tried.code, tried.says)
+        if follow != "retry" or not await _paused(bench, tried, tries):
+            status: Literal["failed", "unknown"] = "failed" if follow == "route" else "unknown"
+            return _routed(step, status, tried.outcome, tried.code, tried.says)
+
+
+async def _paused(bench: Bench, tried: Tried, tries: int) -> bool:
+    """Wait before the next attempt; False where there is none, since the run is stopping."""
+    await bench.brake.pause(delay_s(tries, bench.jitter()))
+    if not bench.brake.pulled:
+        return True
+    if not (bench.brake.final and tried.outcome == "unknown"):
+        raise asyncio.CancelledError  # the next pass goes on from the ledger
+    return False
 
 
 async def _stopped(bench: Bench, step: Step, held: Held) -> Ended:

@@ -30,7 +30,7 @@ _attempts: set[Key] = set()
 _bodies: Counter[Key] = Counter()
 
 
-class TooLate(Exception):  # noqa: N818 - says what happened, as all errors here
+class TooLate(Exception):
     """The body was about to start after nobody waited for it any more."""
 
 

@@ -19,7 +19,7 @@ from plangate.plan.value.frozen import canonical, load_json
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from plangate.journal.events import Ref
+    from plangate.journal.reference import Ref
 
 
 class Sealed(NamedTuple):

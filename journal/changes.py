@@ -14,15 +14,12 @@ from plangate.journal.events import (
     AttemptEnded,
     AttemptStarted,
     BudgetStopped,
-    DecisionTaken,
     DraftRefused,
     GoalVerified,
-    InfoRead,
     ModelCalled,
     PlanCriticized,
     PlanProposed,
     PlanValidated,
-    QuestionAsked,
     Reflected,
     RunEnded,
     RunResumed,
@@ -31,9 +28,14 @@ from plangate.journal.events import (
     StepReleased,
     TriggerFired,
     VerdictReached,
-    WorldMoved,
 )
 from plangate.journal.progress import AttemptView, StepView
+from plangate.journal.questions import (
+    DecisionTaken,
+    InfoRead,
+    QuestionAsked,
+    WorldMoved,
+)
 from plangate.plan.value.frozen import thaw
 
 if TYPE_CHECKING:

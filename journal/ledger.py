@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from plangate.journal.clock import Clock
-    from plangate.journal.events import Ref
+    from plangate.journal.reference import Ref
     from plangate.plan.outcome import EffectState
 
 UNSETTLED: tuple[EffectState, ...] = ("intended", "accepted", "unknown")

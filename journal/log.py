@@ -17,15 +17,16 @@ from plangate.journal.artifacts import insert_artifacts
 from plangate.journal.events import (
     EVENT,
     BudgetStopped,
-    DecisionTaken,
     Entry,
     Event,
-    QuestionAsked,
-    Ref,
     RunEnded,
     StepReleased,
 )
 from plangate.journal.lease import MINE, Lease, fence, mine
+from plangate.journal.questions import (
+    DecisionTaken,
+    QuestionAsked,
+)
 from plangate.journal.schema import EVENTS, RUNS
 from plangate.plan.errors import Conflict, JournalError
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from plangate.journal.clock import Clock
+    from plangate.journal.reference import Ref
     from plangate.journal.runs import Status
     from plangate.journal.store import Store
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from plangate.journal.events import AttemptEnded, AttemptStarted, Ref
+    from plangate.journal.events import AttemptEnded, AttemptStarted
+    from plangate.journal.reference import Ref
     from plangate.plan.outcome import Outcome, StepStatus
 
 

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Self
 
 from plangate.journal.artifacts import ref_of
-from plangate.journal.events import Event, Ref, RunResumed
+from plangate.journal.events import Event, RunResumed
 from plangate.journal.view import RunView, fold
 from plangate.journal.writer import Writer
 from plangate.plan.value.frozen import load_json
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from plangate.journal.journal import Journal
     from plangate.journal.lease import Lease
+    from plangate.journal.reference import Ref
     from plangate.journal.runs import Run
 
 _KEPT_BYTES = 32 * 1024 * 1024

@@ -23,23 +23,25 @@ if TYPE_CHECKING:
 
     from plangate.journal.events import (
         BudgetStopped,
-        DecisionTaken,
         DraftRefused,
         Entry,
         Event,
         GoalVerified,
-        InfoRead,
         PlanCriticized,
         PlanProposed,
         PlanValidated,
-        QuestionAsked,
-        Ref,
         Reflected,
         RunEnded,
         StepEnded,
         TriggerFired,
+    )
+    from plangate.journal.questions import (
+        DecisionTaken,
+        InfoRead,
+        QuestionAsked,
         WorldMoved,
     )
+    from plangate.journal.reference import Ref
     from plangate.plan.verdict import Verdict
 
 __all__ = ["AttemptView", "RunView", "StepView", "fold"]

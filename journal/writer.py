@@ -19,9 +19,10 @@ from plangate.journal.log import Written, write_down
 from plangate.plan.errors import JournalError
 
 if TYPE_CHECKING:
-    from plangate.journal.events import Event, Ref
+    from plangate.journal.events import Event
     from plangate.journal.journal import Journal
     from plangate.journal.lease import Lease
+    from plangate.journal.reference import Ref
 
 _Item: TypeAlias = "Written | Sealed"
 _BATCH = 2_000

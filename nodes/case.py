@@ -16,7 +16,9 @@ from pydantic import JsonValue
 from plangate.budget.estimate import estimate
 from plangate.engine.denials import Denials
 from plangate.graph.fallout import Fallout
-from plangate.journal.events import QuestionAsked
+from plangate.journal.questions import (
+    QuestionAsked,
+)
 from plangate.journal.runs import Run
 from plangate.journal.session import Session
 from plangate.journal.view import RunView

@@ -12,8 +12,10 @@ from datetime import datetime, timedelta
 
 from plangate.graph.payload import Answer
 from plangate.journal.decisions import Decision
-from plangate.journal.events import QuestionAsked
 from plangate.journal.journal import Journal
+from plangate.journal.questions import (
+    QuestionAsked,
+)
 from plangate.nodes.case import Case
 from plangate.nodes.fit import Fitted, fitted
 from plangate.plan.value.frozen import thaw

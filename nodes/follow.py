@@ -10,8 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from plangate.graph.fallout import Fallout
 from plangate.journal.decisions import Decision
-from plangate.journal.events import DecisionTaken, PlanProposed, QuestionAsked, StepEnded
+from plangate.journal.events import PlanProposed, StepEnded
 from plangate.journal.ledger import Settlement
+from plangate.journal.questions import (
+    DecisionTaken,
+    QuestionAsked,
+)
 from plangate.journal.session import Session
 from plangate.journal.view import RunView
 from plangate.nodes.case import Case

@@ -15,12 +15,12 @@ from langgraph.types import interrupt
 from plangate.graph.payload import Answer, read_answer
 from plangate.graph.state import State
 from plangate.journal.decisions import Decision
-from plangate.journal.events import (
+from plangate.journal.events import TriggerFired
+from plangate.journal.questions import (
     AnswerCounted,
     AnswerRefused,
     DecisionTaken,
     QuestionAsked,
-    TriggerFired,
 )
 from plangate.journal.session import Session
 from plangate.nodes.case import Case

@@ -13,7 +13,9 @@ from pydantic import JsonValue
 
 from plangate.engine.bench import Bench
 from plangate.engine.call import Returned, call, context_for
-from plangate.journal.events import InfoRead
+from plangate.journal.questions import (
+    InfoRead,
+)
 from plangate.journal.session import Session
 from plangate.nodes.case import Case
 from plangate.nodes.kit import Kit

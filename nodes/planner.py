@@ -7,7 +7,12 @@ from typing import Any
 from pydantic import JsonValue
 
 from plangate.graph.state import State
-from plangate.journal.events import DraftRefused, PlanProposed, RunEnded, RunStarted
+from plangate.journal.events import (
+    DraftRefused,
+    PlanProposed,
+    RunEnded,
+    RunStarted,
+)
 from plangate.journal.session import Session
 from plangate.models.planning import Brief, Drafted, draft_plan
 from plangate.nodes.ending import Ending

@@ -7,7 +7,10 @@ from typing import Any, Literal, TypeAlias
 
 from plangate.engine.asked import answer_to, question_digest
 from plangate.graph.payload import approval_payload
-from plangate.journal.events import DecisionTaken, QuestionAsked
+from plangate.journal.questions import (
+    DecisionTaken,
+    QuestionAsked,
+)
 from plangate.journal.session import Session
 from plangate.journal.view import RunView
 from plangate.nodes.kit import Kit

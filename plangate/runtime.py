@@ -54,7 +54,9 @@ if TYPE_CHECKING:
     from plangate.graph.payload import Answer
     from plangate.graph.state import State
     from plangate.journal.decisions import Decision
-    from plangate.journal.events import QuestionAsked
+    from plangate.journal.questions import (
+        QuestionAsked,
+    )
     from plangate.journal.session import Session
     from plangate.plan.facts import Rights
 

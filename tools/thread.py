@@ -1,10 +1,11 @@
 """Tool bodies run where they can neither stop the event loop nor be waited for too long.
 
-A blocking body runs in a thread of its own. Not `asyncio.to_thread`: its pool holds a handful of threads, so a few hanging tools would starve
-all others, and the interpreter waits for them at exit. A daemon thread for each call has neither
-fault. A call that is cancelled or past its deadline goes on in its thread, since Python cannot stop
-it; its result is dropped, and what it did outside is for the ledger to find out. An async body runs
-in a task of its own, so that one which does not let itself be cancelled is left behind as well.
+A blocking body runs in a thread of its own. Not `asyncio.to_thread`: its pool holds a handful of
+threads, so a few hanging tools would starve all others, and the interpreter waits for them at exit.
+A daemon thread for each call has neither fault. A call that is cancelled or past its deadline goes
+on in its thread, since Python cannot stop it; its result is dropped, and what it did outside is for
+the ledger to find out. An async body runs in a task of its own, so that one which does not let
+itself be cancelled is left behind as well.
 """
 
 from __future__ import annotations

@@ -21,7 +21,9 @@ from plangate.plan.errors import ConfigError, RunBusy, WaitingForPerson
 
 if TYPE_CHECKING:
     from plangate.cli.questions import Option
-    from plangate.journal.events import QuestionAsked
+    from plangate.journal.questions import (
+        QuestionAsked,
+    )
     from plangate.journal.view import RunView
     from plangate.runtime import Runtime
 

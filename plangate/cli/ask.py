@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from plangate.graph.answer import Choice
-    from plangate.journal.events import QuestionAsked
+    from plangate.journal.questions import (
+        QuestionAsked,
+    )
     from plangate.plan.value.step import Question
 
 BY_YES = "--yes"

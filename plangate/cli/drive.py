@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
     from plangate.cli.ask import Asker
     from plangate.graph.payload import Answer
-    from plangate.journal.events import Entry, QuestionAsked
+    from plangate.journal.events import Entry
+    from plangate.journal.questions import (
+        QuestionAsked,
+    )
     from plangate.journal.view import RunView
     from plangate.runtime import Runtime
 

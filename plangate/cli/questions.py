@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
     from plangate.cli.ask import Asker
     from plangate.graph.answer import Answer, Choice
-    from plangate.journal.events import QuestionAsked
+    from plangate.journal.questions import (
+        QuestionAsked,
+    )
     from plangate.runtime import Runtime
 
 

@@ -6,23 +6,25 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from plangate.cli.terminal import count, line
 from plangate.journal.events import (
-    AnswerRefused,
     AttemptEnded,
     AttemptStarted,
     BudgetStopped,
-    DecisionTaken,
     EffectMoved,
     GoalVerified,
     ModelCalled,
     PlanCriticized,
     PlanProposed,
     PlanValidated,
-    QuestionAsked,
     Reflected,
     RunEnded,
     StepEnded,
     TriggerFired,
     VerdictReached,
+)
+from plangate.journal.questions import (
+    AnswerRefused,
+    DecisionTaken,
+    QuestionAsked,
 )
 
 if TYPE_CHECKING:

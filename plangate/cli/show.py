@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from plangate.journal.events import QuestionAsked
     from plangate.journal.journal import Journal
+    from plangate.journal.questions import (
+        QuestionAsked,
+    )
     from plangate.journal.view import RunView
     from plangate.plan.value.plan import Plan
     from plangate.runtime import Runtime

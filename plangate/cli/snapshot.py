@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from plangate.journal.events import DecisionTaken, QuestionAsked
     from plangate.journal.journal import Journal
     from plangate.journal.ledger import EffectRow
+    from plangate.journal.questions import (
+        DecisionTaken,
+        QuestionAsked,
+    )
     from plangate.journal.runs import Run
     from plangate.journal.view import RunView
     from plangate.plan.verdict import Verdict

@@ -15,7 +15,10 @@ from plangate.cli.render_plan import plan_tree
 from plangate.cli.render_run import bill
 from plangate.cli.terminal import line, visible
 from plangate.journal.clock import utc_now
-from plangate.journal.events import AnswerRefused, Entry
+from plangate.journal.events import Entry
+from plangate.journal.questions import (
+    AnswerRefused,
+)
 
 
 def printed(what, width):

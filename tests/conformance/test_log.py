@@ -11,15 +11,17 @@ import sqlalchemy as sa
 from plangate.journal.artifacts import ref_of
 from plangate.journal.events import (
     BudgetStopped,
-    DecisionTaken,
     ModelCalled,
-    QuestionAsked,
     RunEnded,
     RunResumed,
     StepReleased,
     TriggerFired,
 )
 from plangate.journal.owner import owner_name
+from plangate.journal.questions import (
+    DecisionTaken,
+    QuestionAsked,
+)
 from plangate.journal.schema import EVENTS
 from plangate.plan.errors import ConfigError, Conflict, JournalError, LeaseLost
 

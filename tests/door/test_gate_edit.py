@@ -3,7 +3,9 @@ from __future__ import annotations
 import pytest
 
 from plangate.journal.decisions import Decision
-from plangate.journal.events import DecisionTaken
+from plangate.journal.questions import (
+    DecisionTaken,
+)
 from plangate.journal.session import Session
 from plangate.nodes.decide import Refused
 from tests.door.ledgers import WORLD, office

@@ -8,7 +8,10 @@ from typing_extensions import TypedDict
 from plangate import Found, tool
 from plangate.engine.release import Held, Ready, prepare
 from plangate.engine.steps import run_step
-from plangate.journal.events import DecisionTaken, QuestionAsked
+from plangate.journal.questions import (
+    DecisionTaken,
+    QuestionAsked,
+)
 from plangate.plan.value.frozen import digest
 from plangate.plan.value.step import Step
 from tests.engine.conftest import plan_of

@@ -10,7 +10,10 @@ from typing_extensions import TypedDict
 from plangate.engine.authorizer import rights_now
 from plangate.engine.dataflow import run_plan
 from plangate.engine.denials import Denials
-from plangate.journal.events import DecisionTaken, QuestionAsked
+from plangate.journal.questions import (
+    DecisionTaken,
+    QuestionAsked,
+)
 from plangate.plan.catalog import ArgRule
 from plangate.plan.errors import Denied
 from plangate.plan.facts import Facts, Rights

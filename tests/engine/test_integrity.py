@@ -16,8 +16,11 @@ from typing_extensions import TypedDict
 
 from plangate.engine.asked import question_digest
 from plangate.engine.dataflow import run_plan
-from plangate.journal.events import DecisionTaken, QuestionAsked
 from plangate.journal.journal import Journal
+from plangate.journal.questions import (
+    DecisionTaken,
+    QuestionAsked,
+)
 from plangate.plan.value.frozen import digest
 from plangate.plan.value.plan import Author, Plan
 from plangate.plan.value.refs import refs_in, resolve_all

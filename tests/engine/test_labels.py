@@ -8,7 +8,11 @@ from typing_extensions import TypedDict
 
 from plangate.engine.dataflow import run_plan
 from plangate.engine.labels import refusal_of_flow
-from plangate.journal.events import DecisionTaken, PlanProposed, PlanValidated, QuestionAsked
+from plangate.journal.events import PlanProposed, PlanValidated
+from plangate.journal.questions import (
+    DecisionTaken,
+    QuestionAsked,
+)
 from plangate.plan.catalog import ArgRule, Labels
 from plangate.plan.policy import Policy
 from plangate.plan.value.frozen import digest

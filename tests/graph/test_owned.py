@@ -17,8 +17,6 @@ from plangate.graph.state import State
 from plangate.graph.wiring import NEXT, Nodes, wire
 from plangate.journal.artifacts import ref_of
 from plangate.journal.events import (
-    DecisionTaken,
-    QuestionAsked,
     RunEnded,
     RunResumed,
     RunStarted,
@@ -26,6 +24,10 @@ from plangate.journal.events import (
 )
 from plangate.journal.journal import Journal
 from plangate.journal.owner import owner_name
+from plangate.journal.questions import (
+    DecisionTaken,
+    QuestionAsked,
+)
 from plangate.journal.runs import Run
 from plangate.journal.session import Session
 from plangate.plan.errors import ConfigError, JournalError, RunBusy, WaitingForPerson

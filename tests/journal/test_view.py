@@ -9,24 +9,18 @@ from hypothesis import strategies as st
 
 from plangate.journal.events import (
     EVENT,
-    AnswerCounted,
-    AnswerRefused,
     AttemptEnded,
     AttemptStarted,
     BudgetStopped,
-    DecisionTaken,
     DraftRefused,
     EffectMoved,
     Entry,
     Event,
     GoalVerified,
-    InfoRead,
     ModelCalled,
-    Moved,
     PlanCriticized,
     PlanProposed,
     PlanValidated,
-    QuestionAsked,
     Reflected,
     RunEnded,
     RunResumed,
@@ -35,6 +29,14 @@ from plangate.journal.events import (
     StepReleased,
     TriggerFired,
     VerdictReached,
+)
+from plangate.journal.questions import (
+    AnswerCounted,
+    AnswerRefused,
+    DecisionTaken,
+    InfoRead,
+    Moved,
+    QuestionAsked,
     WorldMoved,
 )
 from plangate.journal.view import RunView, fold
