@@ -115,3 +115,10 @@ def test_each_link_leads_somewhere(page: Path):
 @pytest.mark.parametrize("file", ["docs/reference/graph.md", "examples/refund/graph.mmd"])
 def test_the_drawn_loop_is_the_wired_loop(file: str):
     assert drawing().strip() in (ROOT / file).read_text(encoding="utf-8")
+
+
+def test_the_generated_pages_are_what_the_code_says():
+    command = [sys.executable, ROOT / "scripts" / "reference", "--check"]
+    out = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert out.returncode == 0, out.stderr

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from plangate.agent import load_agent, open_world
-from plangate.graph.payload import Answer
 from plangate.runtime import Options, Runtime
+from tests.crash.child import SAYS
 
 pytestmark = pytest.mark.crash
 ROOT = Path(__file__).parent.parent.parent
@@ -34,11 +34,13 @@ def resume(folder: Path) -> tuple[Runtime, list[object]]:
     """Finish the run in this process, answering whatever is still asked."""
     agent, world_url = load_agent("refund"), f"sqlite:///{folder}/world.db"
     runtime = Runtime(agent, f"sqlite:///{folder}/journal.db", Options(world_url=world_url))
-    while runtime.journal.runs.get(RUN).status != "ended":
+    for _ in range(6):
+        if runtime.journal.runs.get(RUN).status == "ended":
+            break
         for _ in runtime.advance(RUN):
             pass
-        if runtime.view(RUN).pending_questions:
-            runtime.answer(RUN, Answer(decision="answer", answer={"confirmed": True}, by="ann"))
+        for question in runtime.view(RUN).pending_questions:
+            runtime.answer(question.question_id, SAYS[question.kind])
     world = open_world(agent.connect, world_url)
     payments = list(world.payments())
     world.close()
