@@ -51,14 +51,6 @@ def looks(count: int, after: Any) -> Plan:
     return parse(Plan, said)
 
 
-def chained(at: int) -> list[str]:
-    return [f"L{at - 1}"] if at else ["S1"]
-
-
-def fanned(at: int) -> list[str]:
-    return ["S1"]
-
-
 def layered(at: int) -> list[str]:
     """Ten wide, and each of a row waits for three of the row before."""
     row = at // 10 * 10
@@ -82,7 +74,7 @@ def per_step(count: int, after: Any) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("after", [chained, fanned, layered])
+@pytest.mark.parametrize("after", [layered])
 def test_a_step_of_a_large_plan_costs_what_one_of_a_small_plan_does(after: Any):
     small, large = per_step(SMALL, after), per_step(LARGE, after)
     if large >= 2 * small:  # caches of a busy machine: look once more
