@@ -45,6 +45,13 @@ def is_dead(owner: str) -> bool:
     return bool(stat) and (stat[0] in _GONE or start not in ("-", stat[_START]))
 
 
+def lives_beside(owner: str) -> bool:
+    """Return True if `owner` names another process of this machine that is not known to be dead."""
+    parts = owner.split(":")
+    beside = parts[0] == _host() and parts[1:2] != [str(os.getpid())]
+    return beside and not is_dead(owner)
+
+
 def _host() -> str:
     name = socket.gethostname().replace(":", "_")
     where = _text("/proc/sys/kernel/random/boot_id") + _namespace()

@@ -139,7 +139,7 @@ class Runs:
                 .where(RUNS.c.run_id == run_id)
                 .values(owner=owner, epoch=epoch, lease_until=until)
             )
-        return Lease(run_id, owner, epoch, until)
+        return Lease(run_id, owner, epoch, until, taken_from=row.owner or "")
 
     def renew(self, lease: Lease, ttl_s: float) -> Lease:
         """Extend a lease; it is never made shorter, whatever the clock did.
