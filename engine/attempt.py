@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from plangate.engine.call import Returned, call, context_for
@@ -134,7 +135,7 @@ class _Trial:
                 error=failure.says if failure else "",
                 output=output,
                 observed=self._shown(got),
-                usd=self.tool.spec.usd,
+                usd=self._price(acted, outcome),
                 latency_s=round(self.bench.monotonic() - self.began_s, 6),
                 effect_key=acted.key or None,
                 reused=acted.reused,
@@ -162,6 +163,11 @@ class _Trial:
             if verdict.says == "fail":
                 break
         return Tried("success", output=tried.output, verdicts=tuple(verdicts))
+
+    def _price(self, acted: Acted, outcome: Outcome) -> Decimal | None:
+        """What the meter was charged: nothing where no call was made, or it was cancelled."""
+        uncharged = acted.reused == "ledger" or outcome == "cancelled"
+        return Decimal(0) if uncharged else self.tool.spec.usd
 
     def _shown(self, got: Returned | Failure) -> tuple[str, ...]:
         if not isinstance(got, Returned):

@@ -21,12 +21,15 @@ from plangate.plan.errors import ConfigError, Conflict
 from plangate.tools.answers import Found
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from plangate.engine.bench import Bench
     from plangate.engine.release import Ready
     from plangate.engine.underway import Hold
     from plangate.journal.ledger import EffectRow
     from plangate.plan.effects import EffectKey
     from plangate.plan.outcome import EffectState
+    from plangate.plan.value.frozen import Json
     from plangate.plan.value.step import Step
     from plangate.tools.answers import Operation
     from plangate.tools.context import ToolContext
@@ -34,6 +37,18 @@ if TYPE_CHECKING:
 
 _POLL_FIRST_S = 0.05
 _POLL_MOST_S = 1.0
+DID_NOT_HAPPEN = "did_not_happen"
+"""Code of an attempt that only found out that the one before it had no effect."""
+
+
+def was_begun(bench: Bench, tool: Tool, args: Mapping[str, Json]) -> bool:
+    """True if the ledger knows the effect of a call: it is left to find out what came of it."""
+    try:
+        key = effect_key(tool.spec, args, bench.plan.goal_id).key
+    except ConfigError:
+        return False
+    row = bench.session.journal.ledger.get(key)
+    return row is not None and row.state != "failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +128,7 @@ class Act:
         if claim.fresh:
             act.moved("intended")
             return Acted(await act.dispatch(), named.key)
-        return await act.reenter(claim.row, intent)
+        return await act.reenter(claim.row)
 
     async def dispatch(self) -> Returned | Failure:
         """Call the body and record what came of it; not while an earlier call of it goes on."""
@@ -137,7 +152,7 @@ class Act:
             await self.settle("unknown" if got.outcome == "unknown" else "failed", code=got.code)
         return got
 
-    async def reenter(self, row: EffectRow, intent: Intent) -> Acted:
+    async def reenter(self, row: EffectRow) -> Acted:
         """Go on from what the ledger says about this effect."""
         if row.state in ("done", "compensated"):
             return Acted(self._recorded(row), self.key, "ledger")
@@ -146,9 +161,9 @@ class Act:
             return Acted(Failure("transient", "in_flight", says), self.key)
         if row.state == "accepted" and row.operation_id is not None:
             return Acted(await self.poll(row.operation_id), self.key, "poll")
-        return await self._unsettled(row, intent)
+        return await self._unsettled(row)
 
-    async def _unsettled(self, row: EffectRow, intent: Intent) -> Acted:
+    async def _unsettled(self, row: EffectRow) -> Acted:
         """An intent without an outcome, of an owner that is gone or of an attempt before."""
         if self.tool.reconcile is None and self.tool.spec.idempotent:
             return Acted(await self.dispatch(), self.key)
@@ -163,7 +178,7 @@ class Act:
             says = "it may have happened, and the outside cannot say"
             return Acted(Failure("unknown", "outcome_unknown", says), self.key)
         if not found.happened:
-            return await self._again(intent)
+            return await self._void()
         return Acted(await self._adopt(found), self.key, "reconcile")
 
     async def _quiet(self) -> bool:
@@ -283,15 +298,14 @@ class Act:
         except Exception:  # noqa: BLE001 - foreign code; an operation that cannot be seen is pending
             return None
 
-    async def _again(self, intent: Intent) -> Acted:
-        """The outside is sure that nothing happened: the intent is void and may be made anew."""
-        await self.settle("failed", code="did_not_happen")
-        session = self.bench.session
-        claim = await asyncio.to_thread(session.journal.ledger.intend, session.lease, intent)
-        if not claim.fresh:
-            return Acted(Failure("transient", "in_flight", "another owner was faster"), self.key)
-        self.moved("intended")
-        return Acted(await self.dispatch(), self.key)
+    async def _void(self) -> Acted:
+        """The outside is sure that nothing happened: the step is looked at as for the first time.
+
+        What had to hold when it was begun may not hold any more.
+        """
+        await self.settle("failed", code=DID_NOT_HAPPEN)
+        says = "an earlier call came to nothing, as the outside says"
+        return Acted(Failure("transient", DID_NOT_HAPPEN, says), self.key)
 
     def _used_for(self, key: str) -> str:
         """Name another effect that this step's approval went into; a failed one used up nothing.

@@ -10,6 +10,7 @@ from plangate.engine.asked import answer_to
 from plangate.engine.attempt import Tried, attempt
 from plangate.engine.authorizer import authorized
 from plangate.engine.checks import run_check
+from plangate.engine.effect import DID_NOT_HAPPEN, was_begun
 from plangate.engine.release import Held, Ready, prepare
 from plangate.engine.reread import reread
 from plangate.engine.retry import Next, RetryContext, decide, delay_s, repeat_of
@@ -126,10 +127,20 @@ async def _looked_at(bench: Bench, step: Step) -> tuple[Bench, Ready | Held]:
         bench = await authorized(bench)
     except Denied as exc:
         return bench, Held("failed", "denied", "rights_unknown", str(exc))
-    return bench, await reread(bench, step, prepare(bench, step))
+    ready, tool = prepare(bench, step), bench.tools.get(step.tool or "")
+    if (
+        isinstance(ready, Ready)
+        and tool is not None
+        and tool.spec.effect.acts
+        and await asyncio.to_thread(was_begun, bench, tool, ready.args)
+    ):
+        return bench, ready  # our own effect may be what moved the world; a no comes too late
+    return bench, await reread(bench, step, ready)
 
 
 def _next(bench: Bench, step: Step, tool: Tool, tried: Tried, tries: int) -> Next:
+    if tried.code == DID_NOT_HAPPEN:
+        return "retry"  # it was no try of its own
     limit = bench.plan.budget.max_seconds
     return decide(
         RetryContext(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 import pytest
 from typing_extensions import TypedDict
@@ -62,6 +63,7 @@ def paying(bank: Bank, kind: str) -> Tool:
         key="pay:{amount}",
         scope="global",
         timeout_s=0.4,
+        usd=Decimal("0.05"),
         errors={"no_funds": "business_rejection", "busy": "transient"},
         **more,
     )
@@ -171,7 +173,7 @@ async def test_a_second_delivery_of_a_done_effect_reuses_its_result(lab, kind):
     assert halt.reason == "done"
     assert len(bank.payments) == 1
     ended = [e.event for e in lab.journal.log.read("r2") if isinstance(e.event, AttemptEnded)]
-    assert [each.reused for each in ended] == ["ledger"]
+    assert [(each.reused, each.usd) for each in ended] == [("ledger", 0)]
     second.close()
 
 
