@@ -100,7 +100,7 @@ class Bench:
         return values
 
     def elapsed_s(self) -> float:
-        """Return seconds since this owner began to execute."""
+        """Return seconds of execution, those of earlier passes and owners included."""
         return self.monotonic() - self.started_s
 
     def ask(

@@ -16,6 +16,7 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
@@ -48,6 +49,18 @@ _HOMES: Final = {
 
 class ThreadedSqliteSaver(SqliteSaver):
     """LangGraph's SQLite saver with async methods, which run the sync ones in a worker thread."""
+
+    @contextmanager
+    def cursor(self, transaction: bool = True) -> Iterator[sqlite3.Cursor]:  # noqa: FBT001, FBT002
+        """Give a cursor, as the inherited one does; what the file refuses is said in our words."""
+        try:
+            with super().cursor(transaction) as cursor:
+                yield cursor
+        except sqlite3.Error as exc:
+            raise JournalError(
+                f"the checkpoints refused: {exc}",
+                hint="free space, or make the file writable; nothing in the journal is lost",
+            ) from exc
 
     def list(
         self,

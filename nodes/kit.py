@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -20,6 +21,7 @@ from plangate.engine.bench import Bench
 from plangate.engine.classify import redact
 from plangate.engine.denials import Denials
 from plangate.journal.session import Session
+from plangate.nodes.worked import worked_before_s
 from plangate.plan.catalog import Catalog
 from plangate.plan.errors import ConfigError, PlangateError
 from plangate.plan.facts import Facts, History, PlanEstimate, Rights
@@ -143,11 +145,20 @@ class Kit:
             now=self.now(),
         )
 
+    def limits(self, said: Budget) -> Budget:
+        """Return a plan's budget, the agent's where it says nothing, and never above the policy."""
+        silent = {
+            name: getattr(self.budget, name)
+            for name in Budget.model_fields
+            if getattr(said, name) is None
+        }
+        return self.policy.capped(said.model_copy(update=silent))
+
     def meter(self, session: Session, limits: Budget) -> Meter:
         """Return the limits of a run, with what its journal says is spent."""
         view = session.view
         return Meter(
-            self.policy.capped(limits),
+            self.limits(limits),
             clock=self.now,
             spent_usd=view.spent_usd,
             spent_tokens=view.tokens,
@@ -174,4 +185,5 @@ class Kit:
             jitter=self.jitter,
             report=get_stream_writer(),
             authorizer=self.authorizer,
+            started_s=time.monotonic() - worked_before_s(session, plan, self.limits(plan.budget)),
         )

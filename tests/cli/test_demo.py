@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 import os
 import pty
+import select
+import signal
 import sys
 
 import pytest
@@ -99,10 +101,11 @@ def test_a_person_at_a_terminal_is_asked(here, answers, code, shown):
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(here)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's background job ignores Ctrl-C
         os.execv(sys.executable, [sys.executable, "-m", "plangate.cli", "demo", "refund"])  # noqa: S606
 
     said = b""
-    while chunk := _read(terminal):
+    while chunk := _read(terminal, child):
         said += chunk
         if answers and said.endswith(b"[y/n] "):
             os.write(terminal, answers.pop(0).encode())
@@ -113,7 +116,10 @@ def test_a_person_at_a_terminal_is_asked(here, answers, code, shown):
     assert shown in said
 
 
-def _read(terminal):
+def _read(terminal, child):
+    if not select.select([terminal], [], [], 60)[0]:
+        os.kill(child, signal.SIGKILL)
+        pytest.fail("nothing was said for a minute")
     try:
         return os.read(terminal, 4096)
     except OSError:  # the child closed its side

@@ -190,6 +190,8 @@ def test_ctrl_c_lets_a_node_clean_up_before_the_process_ends(door, presses):
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
+        # A shell's background job ignores Ctrl-C, and so would its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     )
     assert child.stdout is not None
     assert child.stdout.readline() == "started\n"

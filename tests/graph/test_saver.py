@@ -16,7 +16,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
 
 from plangate.graph.bridge import run_blocking
-from plangate.graph.saver import check_saver, checkpoints_path, open_saver
+from plangate.graph.saver import check_saver, checkpoints_path, forgetting_answers, open_saver
 from plangate.graph.wiring import NEXT, Nodes, wire
 from plangate.plan.errors import ConfigError, JournalError
 
@@ -191,3 +191,39 @@ def test_a_saver_on_another_kind_of_database_is_refused(saver, url):
 def test_a_hosts_own_saver_is_let_in(url, saver):
     for given in (None, InMemorySaver(), saver, SqliteSaver(sqlite3.connect(":memory:"))):
         check_saver(given, url)
+
+
+def test_a_file_that_refuses_is_an_error_in_our_words(tmp_path):
+    saver = open_saver(f"sqlite:///{tmp_path}/journal.db")
+    saver.conn.execute("PRAGMA query_only=1")
+
+    with pytest.raises(JournalError, match="checkpoints refused"):
+        counting(saver).invoke({"n": 0}, thread("t"))
+
+    saver.close()
+
+
+@pytest.mark.parametrize("is_ours", [True, False], ids=["ours", "a host's"])
+def test_an_answer_is_given_to_the_node_and_not_kept(tmp_path, is_ours):
+    own = open_saver(f"sqlite:///{tmp_path}/journal.db") if is_ours else InMemorySaver()
+    refuse = [True]
+
+    def ask(_: Count) -> Count:
+        got = interrupt("how many?")
+        if refuse:
+            raise JournalError("not you")
+        return {"n": got}
+
+    graph = StateGraph(Count)
+    graph.add_node("ask", ask)
+    graph.add_edge(START, "ask")
+    asking = graph.compile(checkpointer=forgetting_answers(own))
+    asking.invoke({"n": 0}, thread("t"))
+    with pytest.raises(JournalError):
+        asking.invoke(Command(resume=7), thread("t"))
+    refuse.clear()
+
+    assert asking.invoke(None, thread("t"))["__interrupt__"]
+    assert asking.invoke(Command(resume=8), thread("t")) == {"n": 8}
+    if is_ours:
+        own.close()

@@ -33,6 +33,19 @@ def test_a_relative_path_stays_where_it_was(tmp_path, monkeypatch):
         assert journal.url == f"sqlite:///{tmp_path}/here.db"
 
 
+@pytest.mark.parametrize("replaced", [False, True], ids=["removed", "replaced"])
+def test_a_file_that_was_taken_away_is_not_written_to_as_if_it_were_there(tmp_path, replaced):
+    path = tmp_path / "journal.db"
+    with Journal.open(f"sqlite:///{path}") as journal:
+        journal.artifacts.put({"a": 1})
+        path.rename(tmp_path / "elsewhere.db")
+        if replaced:
+            path.touch()
+
+        with pytest.raises(JournalError, match="removed or replaced"):
+            journal.artifacts.put({"a": 2})
+
+
 def not_a_database(folder: Path) -> Path:
     path = folder / "notes.txt"
     path.write_text("These are my notes, and they are longer than a header." * 20)
