@@ -65,6 +65,8 @@ def read_yaml(kind: type[F], text: str, what: str) -> F:
     except yaml.MarkedYAMLError as exc:
         line = exc.problem_mark.line + 1 if exc.problem_mark else 1
         raise ConfigError(f"{what} line {line}: {exc.problem}", hint="Correct the YAML.") from exc
+    except RecursionError as exc:
+        raise ConfigError(f"{what} is nested too deeply", hint="Flatten it.") from exc
     except (yaml.YAMLError, ValueError) as exc:
         raise ConfigError(f"{what} is not readable: {exc}", hint="Correct the YAML.") from exc
 

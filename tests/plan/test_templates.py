@@ -99,3 +99,8 @@ def test_a_default_of_null_makes_a_parameter_nullable():
 def test_a_tag_cannot_build_an_object():
     with pytest.raises(ConfigError):
         Template.from_yaml("template: !!python/object/apply:os.getcwd []")
+
+
+def test_a_file_that_is_nested_without_end_is_one_clear_error():
+    with pytest.raises(ConfigError, match="nested too deeply"):
+        Template.from_yaml("template: " + "[" * 5000 + "]" * 5000)
