@@ -19,7 +19,7 @@ from concurrent.futures import Future, wait
 from contextlib import suppress
 from contextvars import copy_context
 from queue import SimpleQueue
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
@@ -34,44 +34,57 @@ GOODBYE_S: Final = 10.0
 
 
 class Job(Generic[T]):
-    """A coroutine on its way through the portal."""
+    """A coroutine on its way through the portal; leaving its block sees it end.
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> None:
-        self._loop = loop
+    Ctrl-C can come at any moment, so nothing is scheduled before the block is entered, and what is
+    scheduled on the way out may be scheduled twice.
+    """
+
+    def __init__(self, portal: Portal, work: Coroutine[Any, Any, T]) -> None:
+        self._loop = portal.loop
+        self._tasks = portal.tasks
         self._work = work
         self._done: Future[T] = Future()
         self._task: asyncio.Task[None] | None = None
         self._context = copy_context()
-        loop.call_soon_threadsafe(self._begin)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def begin(self) -> None:
+        """Start the coroutine; inside the block, once."""
+        self._loop.call_soon_threadsafe(self._begin)
 
     def result(self) -> T:
-        """Wait for the coroutine; on any exception in the waiting thread see it end first."""
-        try:
-            return self._done.result()
-        finally:
-            self.stop()
+        """Wait for the coroutine, which has begun."""
+        return self._done.result()
 
     def stop(self) -> None:
         """Cancel the coroutine and wait until its clean-up has run; nothing if it has ended.
 
         It is cancelled once: a second Ctrl-C must not break off the clean-up after the first.
         """
-        if self._done.done():
-            return
+        if not self._done.done():
+            _patiently(self._stopped)
+
+    def _stopped(self) -> None:
         self._loop.call_soon_threadsafe(self._cancel)
-        for _ in range(PATIENCE - 1):
-            try:
-                wait([self._done])
-            except KeyboardInterrupt:
-                continue
-            return
+        wait([self._done])
 
     def _begin(self) -> None:
         self._task = self._loop.create_task(self._settle(), context=self._context)
+        self._tasks.add(self._task)
+        self._task.add_done_callback(self._tasks.discard)
 
     def _cancel(self) -> None:
-        assert self._task is not None, "_begin was scheduled first"  # noqa: S101 (ours)
-        self._task.cancel()
+        if self._task is not None:
+            _cancel_once(self._task)
+        elif not self._done.done():  # it never began
+            self._work.close()
+            self._done.set_exception(asyncio.CancelledError())
 
     async def _settle(self) -> None:
         try:
@@ -88,18 +101,27 @@ class Portal:
         self.thread = threading.Thread(target=self._serve, name="plangate-portal", daemon=True)
         self._ready: Future[asyncio.AbstractEventLoop] = Future()
         self._stop = asyncio.Event()
+        self.tasks: set[asyncio.Task[None]] = set()
+        """Of the jobs that have not ended; touched on the portal's thread alone."""
+
         self.thread.start()
         self.loop = self._ready.result()
 
-    def start(self, work: Coroutine[Any, Any, T]) -> Job[T]:
-        """Send a coroutine through, in a copy of the caller's context."""
-        return Job(self.loop, work)
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Send a coroutine through, in a copy of the caller's context, and wait for its result."""
+        with Job(self, work) as job:
+            job.begin()
+            return job.result()
 
     def close(self) -> None:
         """Cancel what still runs, let it clean up, and end the thread."""
-        if self.pid == os.getpid() and self.thread.is_alive():
+        if self.pid == os.getpid():
+            _patiently(self._closed)
+
+    def _closed(self) -> None:
+        with suppress(RuntimeError):  # the loop is closed already
             self.loop.call_soon_threadsafe(self._stop.set)
-            self.thread.join(GOODBYE_S)
+        self.thread.join(GOODBYE_S)
 
     def _serve(self) -> None:
         asyncio.run(self._live())
@@ -107,6 +129,26 @@ class Portal:
     async def _live(self) -> None:
         self._ready.set_result(asyncio.get_running_loop())
         await self._stop.wait()
+        for task in self.tasks:
+            _cancel_once(task)
+        if self.tasks:
+            await asyncio.wait(self.tasks)
+
+
+def _cancel_once(task: asyncio.Task[None]) -> None:
+    """Cancel a task unless it was cancelled: a second time would break off its clean-up."""
+    if not task.cancelling():
+        task.cancel()
+
+
+def _patiently(wait_once: Callable[[], object]) -> None:
+    """Wait, and go on waiting where Ctrl-C breaks in, up to the last press that counts."""
+    for _ in range(PATIENCE - 1):
+        try:
+            wait_once()
+        except KeyboardInterrupt:
+            continue
+        return
 
 
 _lock = threading.Lock()
@@ -131,10 +173,10 @@ def run_blocking(work: Coroutine[Any, Any, T]) -> T:
     """
     here = portal()
     if threading.current_thread() is not here.thread:
-        return here.start(work).result()
+        return here.run(work)
     once = Portal()
     try:
-        return once.start(work).result()
+        return once.run(work)
     finally:
         once.close()
 
@@ -154,13 +196,11 @@ def iterate(source: AsyncIterator[T]) -> Iterator[T]:
         finally:
             box.put(None)
 
-    job = portal().start(pump())
-    try:
+    with Job(portal(), pump()) as job:
+        job.begin()
         while (packed := box.get()) is not None:
             yield packed[0]
         job.result()
-    finally:
-        job.stop()
 
 
 def after(seconds: float, act: Callable[[], None]) -> None:

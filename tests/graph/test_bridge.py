@@ -18,7 +18,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import get_runtime
 from langgraph.types import Command, interrupt
 
-from plangate.graph.bridge import after, bridged, iterate, portal, run_blocking
+from plangate.graph.bridge import Job, Portal, after, bridged, iterate, portal, run_blocking
 from plangate.graph.state import State
 
 CONFIG = {"configurable": {"thread_id": "t"}}
@@ -203,6 +203,39 @@ def test_ctrl_c_lets_a_node_clean_up_before_the_process_ends(door, presses):
 
     assert rest == "cleaned\n"
     assert child.returncode in (-signal.SIGINT, 1)
+
+
+def test_what_was_broken_off_before_it_began_does_not_begin():
+    ran = threading.Event()
+
+    async def act() -> None:
+        ran.set()
+
+    with pytest.raises(KeyboardInterrupt), Job(portal(), act()):
+        raise KeyboardInterrupt
+
+    run_blocking(asyncio.sleep(0))
+    assert not ran.is_set()
+
+
+def test_the_end_of_the_process_does_not_break_off_a_clean_up_that_goes_on():
+    own, begun, cleaned = Portal(), threading.Event(), threading.Event()
+
+    async def slow() -> None:
+        begun.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0.1)
+            cleaned.set()
+
+    job = Job(own, slow())
+    job.begin()
+    begun.wait()
+    own.loop.call_soon_threadsafe(job._cancel)  # as by a Ctrl-C whose wait the next one broke off
+    own.close()
+
+    assert cleaned.is_set()
 
 
 @pytest.mark.crash
