@@ -153,7 +153,7 @@ class Bench:
         view = self.session.view
         run: dict[str, Json] = {
             "elapsed_s": self.elapsed_s(),
-            "failures": sum(each.status == "failed" for each in view.steps.values()),
+            "failures": len(view.failed),
             "replans": view.replans,
         }
         if view.spent_usd is not None:

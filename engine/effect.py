@@ -15,7 +15,8 @@ from plangate.engine.classify import Failure, classify, redact
 from plangate.engine.underway import hold, quiet
 from plangate.journal.events import EffectMoved
 from plangate.journal.ledger import Intent
-from plangate.journal.owner import is_dead, lives_beside
+from plangate.journal.owner import lives_beside
+from plangate.journal.runs import is_at_work
 from plangate.plan.effects import effect_key
 from plangate.plan.errors import ConfigError, Conflict
 from plangate.tools.answers import Found
@@ -324,9 +325,7 @@ class Act:
         session = self.bench.session
         if row.run_id == session.run.run_id:
             return False
-        other = session.journal.runs.get(row.run_id)
-        held = other.lease_until is not None and other.lease_until > session.journal.clock()
-        return held and other.owner is not None and not is_dead(other.owner)
+        return is_at_work(session.journal.runs.get(row.run_id), session.journal.clock())
 
 
 _GOES_ON = Failure("unknown", "still_running", "an earlier call of it may still be going on")

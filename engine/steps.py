@@ -15,6 +15,7 @@ from plangate.engine.release import Held, Ready, prepare
 from plangate.engine.reread import reread
 from plangate.engine.retry import Next, RetryContext, decide, delay_s, repeat_of
 from plangate.journal.events import StepEnded, StepReleased, VerdictReached
+from plangate.journal.ledger import UNSETTLED
 from plangate.plan.errors import Denied
 from plangate.plan.shape.scope import output_shape
 from plangate.plan.value.frozen import digest
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from plangate.tools.tool import Tool
 
 _MOST_RECONCILES = 3
-_OPEN = frozenset({"intended", "accepted", "unknown"})
-"""States of an effect that may have happened."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +114,7 @@ async def _stopped(bench: Bench, step: Step, held: Held) -> Ended:
     if held.status in ("failed", "skipped"):
         ledger = bench.session.journal.ledger
         rows = await asyncio.to_thread(ledger.list, run_id=bench.session.run.run_id)
-        if any(row.step == step.id and row.state in _OPEN for row in rows):
+        if any(row.step == step.id and row.state in UNSETTLED for row in rows):
             says = f"it was begun, nobody knows its outcome, and now {held.says}"
             return _routed(step, "unknown", "unknown", "outcome_unknown", says)
     return _held(step, held)

@@ -17,8 +17,7 @@ from plangate.graph.state import STATE_VERSION, Input, Node, State, blank
 from plangate.journal.artifacts import ref_of
 from plangate.journal.events import RunStarted
 from plangate.journal.journal import Journal
-from plangate.journal.owner import is_dead
-from plangate.journal.runs import Run
+from plangate.journal.runs import Run, is_at_work
 from plangate.journal.session import Session
 from plangate.plan.errors import ConfigError, RunBusy, WaitingForPerson
 
@@ -117,8 +116,7 @@ def _same_goal(run: Run, state: State, journal: Journal) -> bool:
 
 
 def _refusal(run: Run, journal: Journal) -> RunBusy | WaitingForPerson:
-    alive = run.owner is not None and not is_dead(run.owner)
-    if alive and run.lease_until is not None and run.lease_until > journal.clock():
+    if is_at_work(run, journal.clock()):
         what = f"run {run.run_id!r} of this thread is worked on by {run.owner}"
         return RunBusy(what, hint="wait for it, or use another thread_id for another goal")
     return WaitingForPerson(

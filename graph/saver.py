@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -32,6 +31,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 
+from plangate.journal.store import enter_wal
 from plangate.plan.errors import ConfigError, JournalError
 
 BUSY_S: Final = 30.0
@@ -229,15 +229,5 @@ def _family(url: str) -> str:
 
 
 def _settle(connection: sqlite3.Connection) -> None:
-    deadline = time.monotonic() + BUSY_S
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode=WAL")
-        except sqlite3.OperationalError as exc:
-            # The first switch of a new file ignores the busy time-out: two openers, one fails.
-            if "locked" not in str(exc) or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-        else:
-            connection.execute("PRAGMA synchronous=NORMAL")
-            return
+    enter_wal(connection)
+    connection.execute("PRAGMA synchronous=NORMAL")

@@ -83,6 +83,7 @@ def _proposed(event: PlanProposed, view: RunView) -> None:
     view.replans += event.author.kind == "replanner"
     view.drafts += event.author.kind == "planner"
     view.steps = {step: seen for step, seen in view.steps.items() if step in carried}
+    view.failed &= carried
     view.verdicts = {step: said for step, said in view.verdicts.items() if step in carried}
     view.judged = {step: which for step, which in view.judged.items() if step in carried}
     view.pending = {
@@ -113,7 +114,7 @@ def _asked(event: QuestionAsked, view: RunView) -> None:
     view.pending[event.kind, event.step] = event
     step = view.steps.get(event.step or "")
     if step is not None and step.status in ("pending", "running"):
-        view.steps[step.step] = replace(step, status="waiting")
+        _put(view, replace(step, status="waiting"))
 
 
 @change.register(DecisionTaken)
@@ -138,11 +139,12 @@ def _answered(event: DecisionTaken, asked: QuestionAsked, view: RunView) -> None
         del view.pending[asked.kind, asked.step]
     step = view.steps.get(asked.step or "")
     if step is not None and step.status == "waiting":
-        view.steps[step.step] = replace(step, status="running" if step.attempts else "pending")
+        _put(view, replace(step, status="running" if step.attempts else "pending"))
     if asked.kind == "approval":
         _approval(event, asked, view)
     if event.decision in ("retry", "settle"):
         view.steps.pop(asked.step or "", None)  # it starts anew; its attempts stay in the log
+        view.failed.discard(asked.step or "")
 
 
 def _approval(event: DecisionTaken, asked: QuestionAsked, view: RunView) -> None:
@@ -174,7 +176,7 @@ def _moved(event: WorldMoved, view: RunView) -> None:
 @change.register(StepReleased)
 def _released(event: StepReleased, view: RunView) -> None:
     if event.plan_version == view.version:
-        view.steps[event.step] = _step(view, event.step)
+        _put(view, _step(view, event.step))
 
 
 @change.register(AttemptStarted)
@@ -185,7 +187,7 @@ def _attempt_started(event: AttemptStarted, view: RunView) -> None:
     if event.plan_version == view.version:
         step = _step(view, event.step)
         attempts = (*step.attempts, event.attempt_id)
-        view.steps[event.step] = replace(step, status="running", attempts=attempts)
+        _put(view, replace(step, status="running", attempts=attempts))
 
 
 @change.register(AttemptEnded)
@@ -212,7 +214,7 @@ def _step_ended(event: StepEnded, view: RunView) -> None:
         view.denied.append(event)
     if event.plan_version != view.version:
         return
-    view.steps[event.step] = replace(
+    ended = replace(
         _step(view, event.step),
         status=event.status,
         output=event.output,
@@ -221,6 +223,7 @@ def _step_ended(event: StepEnded, view: RunView) -> None:
         why=event.why,
         plan_version=event.plan_version,
     )
+    _put(view, ended)
 
 
 @change.register(TriggerFired)
@@ -248,6 +251,15 @@ def _goal_verified(event: GoalVerified, view: RunView) -> None:
 def _ended(event: RunEnded, view: RunView) -> None:
     view.ended = event
     view.pending.clear()
+
+
+def _put(view: RunView, seen: StepView) -> None:
+    """Set where a step is, and keep count of those that failed: rules ask for it at every step."""
+    view.steps[seen.step] = seen
+    if seen.status == "failed":
+        view.failed.add(seen.step)
+    else:
+        view.failed.discard(seen.step)
 
 
 def _step(view: RunView, step: str) -> StepView:

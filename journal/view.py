@@ -96,6 +96,9 @@ class RunView:
     steps: dict[str, StepView] = field(default_factory=dict)
     """Of the current plan version; a step that was never released is not in it."""
 
+    failed: set[str] = field(default_factory=set)
+    """Steps of the current version whose status is `failed`."""
+
     attempts: dict[str, AttemptView] = field(default_factory=dict)
     """By attempt id, of all plan versions."""
 

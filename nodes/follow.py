@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from plangate.graph.fallout import Fallout
 from plangate.journal.decisions import Decision
 from plangate.journal.events import PlanProposed, StepEnded
-from plangate.journal.ledger import Settlement
+from plangate.journal.ledger import UNSETTLED, Settlement
 from plangate.journal.questions import (
     DecisionTaken,
     QuestionAsked,
@@ -151,5 +151,5 @@ async def settle_effect(session: Session, question: QuestionAsked, decision: Dec
 def _settle_open(session: Session, step: str, state: EffectState, said: Settlement) -> None:
     ledger = session.journal.ledger
     for row in ledger.list(run_id=session.run.run_id):
-        if row.step == step and row.state in ("intended", "accepted", "unknown"):
+        if row.step == step and row.state in UNSETTLED:
             ledger.settle(session.lease, row.effect_key, state, **said)

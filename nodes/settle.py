@@ -9,13 +9,11 @@ from typing import Any
 
 from plangate.graph.state import State
 from plangate.journal.events import RunEnded
-from plangate.journal.ledger import EffectRow
+from plangate.journal.ledger import UNSETTLED, EffectRow
 from plangate.journal.session import Session
 from plangate.nodes.ending import Ending, ending_of
 from plangate.nodes.kit import Kit
 from plangate.nodes.report import claims_of, report_of
-
-_OPEN = frozenset({"intended", "accepted", "unknown"})
 
 
 async def settle(_: State, session: Session, kit: Kit) -> dict[str, Any]:
@@ -47,7 +45,7 @@ async def settle(_: State, session: Session, kit: Kit) -> dict[str, Any]:
 
 def _with_open_effects(ending: Ending, effects: Sequence[EffectRow]) -> Ending:
     """Where it is not known what happened outside, neither success nor failure is known."""
-    open_ones = [f"{row.business_key} is {row.state}" for row in effects if row.state in _OPEN]
+    open_ones = [f"{row.business_key} is {row.state}" for row in effects if row.state in UNSETTLED]
     if not open_ones or ending.verdict == "unknown":
         return ending
     said = "; ".join((*filter(None, (ending.why,)), *open_ones))

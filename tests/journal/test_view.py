@@ -450,6 +450,8 @@ def test_any_events_in_any_order_fold_and_in_one_way(events):
     assert step_by_step.seq == len(events)
     assert set(step_by_step.verdicts) == set(step_by_step.judged)
     assert not step_by_step.rejected & set(step_by_step.approved)
+    failed = {name for name, seen in step_by_step.steps.items() if seen.status == "failed"}
+    assert step_by_step.failed == failed
 
 
 @given(EVENTS)
