@@ -12,6 +12,7 @@ from plangate.engine.checks import run_check
 from plangate.engine.classify import Failure
 from plangate.engine.effect import Act, Acted
 from plangate.journal.events import AttemptEnded, AttemptStarted, VerdictReached
+from plangate.journal.points import reached
 from plangate.plan.effects import evidence_of
 from plangate.plan.value.frozen import digest
 from plangate.plan.verdict import EvidenceRef, Verdict, overall
@@ -67,7 +68,9 @@ async def attempt(bench: Bench, step: Step, tool: Tool, ready: Ready) -> Tried:
     reservation = bench.meter.reserve("tool", usd=tool.spec.usd, elapsed_s=elapsed_s)
     number = bench.session.view.tries[step.id] + 1
     trial = _Trial(bench, step, tool, ready, f"{step.id}-A{number}", bench.monotonic())
+    reached("attempt.reserved")
     trial.start()
+    reached("attempt.started")
     try:
         acted = await trial.call()
     except BaseException as exc:
@@ -75,11 +78,13 @@ async def attempt(bench: Bench, step: Step, tool: Tool, ready: Ready) -> Tried:
         if isinstance(exc, asyncio.CancelledError):
             trial.end(Acted(Failure("cancelled", "cancelled", ""), key=""))
         raise
+    reached("attempt.called")
     if acted.reused == "ledger":
         bench.meter.release(reservation)
     else:
         bench.meter.settle(reservation, usd=tool.spec.usd, tokens=0)
     tried = trial.end(acted)
+    reached("attempt.ended")
     return await trial.check(acted, tried) if isinstance(acted.got, Returned) else tried
 
 
@@ -159,6 +164,7 @@ class _Trial:
             self.bench.session.emit(
                 VerdictReached(step=self.step.id, attempt_id=self.attempt_id, verdict=verdict)
             )
+            reached("check.decided")
             verdicts.append(verdict)
             if verdict.says == "fail":
                 break

@@ -16,6 +16,7 @@ from plangate.engine.underway import hold, quiet
 from plangate.journal.events import EffectMoved
 from plangate.journal.ledger import Intent
 from plangate.journal.owner import lives_beside
+from plangate.journal.points import reached
 from plangate.journal.runs import is_at_work
 from plangate.plan.effects import effect_key
 from plangate.plan.errors import ConfigError, Conflict
@@ -117,6 +118,7 @@ class Act:
             tool=held.watched(self.tool),
             context=replace(self.context, effect_key=named.key),
         )
+        reached("effect.held")
         await session.aflush()
         if used := await asyncio.to_thread(self._used_for, named.key):
             says = f"its approval was used for {used!r} already; this is another effect"
@@ -136,12 +138,14 @@ class Act:
         if not await self._quiet():
             await self.settle("unknown", code=_GOES_ON.code)
             return _GOES_ON
+        reached("effect.dispatching")
         try:
             got = await call(self.tool, self.ready.args, self.context)
         except asyncio.CancelledError:
             # The call may have acted: say so before the cancellation goes on.
             await asyncio.shield(self.settle("unknown", code="cancelled"))
             raise
+        reached("effect.returned")
         if isinstance(got, Returned):
             if self.tool.spec.settles:
                 named = got.output.get("operation_id")
@@ -168,7 +172,9 @@ class Act:
         """An intent without an outcome, of an owner that is gone or of an attempt before."""
         if self.tool.reconcile is None and self.tool.spec.idempotent:
             return Acted(await self.dispatch(), self.key)
+        reached("effect.reconciling")
         found = await self._found(row)
+        reached("effect.found")
         if found.happened is False:
             if lives_beside(self.bench.session.lease.taken_from) or not await self._quiet():
                 await self.settle("unknown", code=_GOES_ON.code, was=row.state)
@@ -224,6 +230,7 @@ class Act:
             return Failure("unknown", "no_operation_id", "accepted without an operation id")
         ledger = session.journal.ledger
         await asyncio.to_thread(ledger.accept, session.lease, self.key, operation_id)
+        reached("effect.accepted")
         self.moved("accepted", operation_id)
         return await self.poll(operation_id)
 
@@ -236,6 +243,7 @@ class Act:
         until = self.bench.monotonic() + self.context.deadline_s
         while True:
             operation = await self._status(operation_id)
+            reached("effect.polled")
             if operation is not None and operation.state == "done":
                 got = judge_output(self.tool, operation.output)
                 code = "" if isinstance(got, Returned) else got.code

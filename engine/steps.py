@@ -16,6 +16,7 @@ from plangate.engine.reread import reread
 from plangate.engine.retry import Next, RetryContext, decide, delay_s, repeat_of
 from plangate.journal.events import StepEnded, StepReleased, VerdictReached
 from plangate.journal.ledger import UNSETTLED
+from plangate.journal.points import reached
 from plangate.plan.errors import Denied
 from plangate.plan.shape.scope import output_shape
 from plangate.plan.value.frozen import digest
@@ -68,6 +69,7 @@ async def run_step(bench: Bench, step: Step) -> Ended:
             why=ended.why,
         )
     )
+    reached("step.ended")
     bench.report(
         {"type": "step_ended", "step": step.id, "status": ended.status, "code": ended.code}
     )
@@ -79,12 +81,14 @@ async def _tool(bench: Bench, step: Step) -> Ended:
     reconciles = tries = 0
     while True:
         bench, ready = await _looked_at(bench, step)
+        reached("step.looked_at")
         if isinstance(ready, Held):
             return await _stopped(bench, step, ready)
         if tool is None:
             return _routed(step, "failed", "denied", "tool_gone", "the tool has no body here")
         if not tries:
             bench.session.emit(StepReleased(step=step.id, plan_version=bench.plan.version))
+            reached("step.released")
             bench.report({"type": "step_released", "step": step.id})
         tries += 1
         tried = await attempt(bench, step, tool, ready)

@@ -17,6 +17,7 @@ from plangate.graph.state import STATE_VERSION, Input, Node, State, blank
 from plangate.journal.artifacts import ref_of
 from plangate.journal.events import RunStarted
 from plangate.journal.journal import Journal
+from plangate.journal.points import reached
 from plangate.journal.runs import Run, is_at_work
 from plangate.journal.session import Session
 from plangate.plan.errors import ConfigError, RunBusy, WaitingForPerson
@@ -48,9 +49,12 @@ def owned(name: str, body: Body, desk: Desk) -> Node:
         call = Call.of(config)
         session = await desk.take(call, lambda: find_run(name, state, call, desk))
         try:
+            reached("node.entered")
             base = _base(state, session)
             update = await _work(name, body, _seen(state, base, session), session)
+            reached("node.worked")
             await session.aflush()
+            reached("node.recorded")
         except BaseException as error:
             await desk.leave(call, because=error)
             raise

@@ -31,6 +31,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 
+from plangate.journal.points import reached
 from plangate.journal.store import enter_wal
 from plangate.plan.errors import ConfigError, JournalError
 
@@ -104,7 +105,10 @@ class ThreadedSqliteSaver(SqliteSaver):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Write a checkpoint."""
-        return await asyncio.to_thread(self.put, config, checkpoint, metadata, new_versions)
+        reached("checkpoint.writing")
+        kept = await asyncio.to_thread(self.put, config, checkpoint, metadata, new_versions)
+        reached("checkpoint.written")
+        return kept
 
     async def aput_writes(
         self,

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from pydantic import Field
 from pydantic_core import to_json
 
+from plangate.journal.points import reached
 from plangate.journal.schema import DECISIONS, VOTES
 from plangate.journal.store import Store, insert_new
 from plangate.plan.value.frozen import Args, Frozen, load_json, parse, thaw
@@ -69,7 +70,10 @@ class Decisions:
     def record(self, decision: Decision) -> Recorded:
         """Store an answer if it is the first one to its question."""
         with self._store.write() as tx:
-            return _record(tx, decision)
+            recorded = _record(tx, decision)
+            reached("decision.recording")
+        reached("decision.recorded")
+        return recorded
 
     def vote(self, vote: Decision, *, needs: int) -> Polled:
         """Count one person's approval, and decide once enough different people gave theirs.

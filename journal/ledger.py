@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 import sqlalchemy as sa
 
 from plangate.journal.lease import Lease, fence
+from plangate.journal.points import reached
 from plangate.journal.runs import refuse_if_busy
 from plangate.journal.schema import EFFECTS, RUNS
 from plangate.journal.store import Store, insert_new
@@ -131,6 +132,8 @@ class Ledger:
             if not fresh and known.state == "failed":
                 tx.execute(sa.update(EFFECTS).where(_is(known.effect_key)).values(row))
                 fresh, known = True, _load(tx, intent.effect_key)
+            reached("effect.intending")
+        reached("effect.intended")
         if known.args_sha256 != intent.args_sha256:
             raise _other_arguments(known)
         return Claim(fresh, known)
@@ -200,7 +203,10 @@ class Ledger:
             change = sa.update(EFFECTS).where(_is(effect_key), EFFECTS.c.state.in_(allowed))
             if tx.execute(change.values(state=state, settled_at=settled, **said)).rowcount != 1:
                 raise _bad_move(row, state)
-            return _load(tx, effect_key)
+            moved = _load(tx, effect_key)
+            reached("effect.moving")
+        reached("effect.moved")
+        return moved
 
 
 def _fresh(intent: Intent, epoch: int, now: datetime) -> dict[str, Any]:

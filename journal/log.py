@@ -23,6 +23,7 @@ from plangate.journal.events import (
     StepReleased,
 )
 from plangate.journal.lease import MINE, Lease, fence, mine
+from plangate.journal.points import reached
 from plangate.journal.questions import (
     DecisionTaken,
     QuestionAsked,
@@ -146,6 +147,8 @@ class Log:
             insert_artifacts(tx, dict(artifacts))
             if rows:
                 tx.execute(_ADD, rows)
+            reached("log.writing")
+        reached("log.written")
         return seq
 
     def read(self, run_id: str, after: int = 0, limit: int | None = None) -> list[Entry]:

@@ -19,6 +19,7 @@ import sqlalchemy as sa
 from plangate.journal.clock import EPOCH, Clock
 from plangate.journal.lease import MINE, Lease, fence, mine, unknown_run
 from plangate.journal.owner import is_dead
+from plangate.journal.points import reached
 from plangate.journal.schema import RUNS
 from plangate.journal.store import Store, insert_new
 from plangate.plan.errors import ConfigError, Conflict, RunBusy
@@ -75,6 +76,8 @@ class Runs:
         row["principal"] = made.principal.model_dump_json()
         with self._store.write() as tx:
             added = tx.execute(insert_new(RUNS).values(row)).rowcount
+            reached("run.creating")
+        reached("run.created")
         if added != 1:
             what = f"run {run.run_id!r} exists already, or thread {run.thread_id!r} has an open run"
             raise Conflict(what, hint="resume that run, or use another thread")
@@ -139,6 +142,8 @@ class Runs:
                 .where(RUNS.c.run_id == run_id)
                 .values(owner=owner, epoch=epoch, lease_until=until)
             )
+            reached("lease.taking")
+        reached("lease.taken")
         return Lease(run_id, owner, epoch, until, taken_from=row.owner or "")
 
     def renew(self, lease: Lease, ttl_s: float) -> Lease:
@@ -162,6 +167,8 @@ class Runs:
         free = sa.update(RUNS).where(MINE).values(owner=None, lease_until=None)
         with self._store.write() as tx:
             tx.execute(free, mine(lease))
+            reached("lease.releasing")
+        reached("lease.released")
 
 
 def is_at_work(run: Run | sa.Row[*tuple[Any, ...]], now: datetime) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 from plangate.journal.artifacts import ref_of
 from plangate.journal.events import Event, RunResumed
+from plangate.journal.points import reached
 from plangate.journal.view import RunView, fold
 from plangate.journal.writer import Writer
 from plangate.plan.value.frozen import load_json
@@ -70,6 +71,7 @@ class Session:
         except BaseException:
             journal.runs.release(lease)
             raise
+        reached("session.opened")
         if view.seq:
             session.emit(RunResumed(owner=owner))
         return session

@@ -11,6 +11,7 @@ from plangate.engine.release import refused_now
 from plangate.engine.triggers import Halt, Reason
 from plangate.graph.state import State
 from plangate.journal.events import BudgetStopped, TriggerFired
+from plangate.journal.points import reached
 from plangate.journal.session import Session
 from plangate.nodes.kit import Kit
 
@@ -33,6 +34,7 @@ async def executor(_: State, session: Session, kit: Kit) -> dict[str, Any]:
     if _outdated(bench):
         return {"go": "validator"}
     halt = await run_plan(bench, parallel=kit.parallel)
+    reached("plan.halted")
     _record(session, halt)
     await session.aflush()
     return {"go": _GO[halt.reason]}

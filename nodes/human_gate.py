@@ -16,6 +16,7 @@ from plangate.graph.payload import Answer, read_answer
 from plangate.graph.state import State
 from plangate.journal.decisions import Decision
 from plangate.journal.events import TriggerFired
+from plangate.journal.points import reached
 from plangate.journal.questions import (
     AnswerCounted,
     AnswerRefused,
@@ -56,6 +57,7 @@ async def human_gate(_: State, session: Session, kit: Kit) -> dict[str, Any]:
     if question is None:
         return {"go": "executor", "waiting": []}
     session.emit(question)
+    reached("question.asked")
     return {"go": "human_gate", "waiting": [question.question_id]}
 
 
@@ -118,7 +120,9 @@ async def _follow(
         reads = decision.answer.get("reads")  # reads again, and one after it has the result
         for read in await read_more(session, kit, plan, question.question_id, reads):
             session.emit(read)
+    reached("decision.read")
     session.emit(_taken(session, kit, question, decision))
+    reached("decision.followed")
     cancel_denied(session, plan)
     if decision.decision == "settle":
         await settle_effect(session, question, decision)

@@ -10,6 +10,7 @@ from typing import Any
 
 from plangate.graph.state import State
 from plangate.journal.events import Reflected, TriggerFired
+from plangate.journal.points import reached
 from plangate.journal.session import Session
 from plangate.nodes.kit import Kit
 from plangate.plan.repair import RepairRule, find
@@ -24,6 +25,7 @@ async def reflector(_: State, session: Session, kit: Kit) -> dict[str, Any]:
     plan = kit.plan(session)
     fired = session.view.triggers[-1]
     rule = _rule(kit, plan, fired)
+    reached("reflection.made")
     session.emit(_reflection(session, fired, rule))
     if rule is not None and not rule.needs_person and rule.scope == "local":
         if session.view.replans < plan.budget.max_replans:

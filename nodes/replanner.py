@@ -6,6 +6,7 @@ from typing import Any
 
 from plangate.graph.state import State
 from plangate.journal.events import PlanProposed, TriggerFired
+from plangate.journal.points import reached
 from plangate.journal.session import Session
 from plangate.nodes.kit import Kit
 from plangate.plan.errors import PlanRejected
@@ -28,6 +29,7 @@ async def replanner(_: State, session: Session, kit: Kit) -> dict[str, Any]:
         return _give_up(session, fired, f"done effects would lose their ground: {named}")
     if any(each.content_hash == patched.plan.content_hash for each in session.view.plans.values()):
         return _give_up(session, fired, "this plan was tried before")
+    reached("patch.made")
     session.emit(
         PlanProposed(
             version=patched.plan.version,

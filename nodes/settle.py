@@ -10,6 +10,7 @@ from typing import Any
 from plangate.graph.state import State
 from plangate.journal.events import RunEnded
 from plangate.journal.ledger import UNSETTLED, EffectRow
+from plangate.journal.points import reached
 from plangate.journal.session import Session
 from plangate.nodes.ending import Ending, ending_of
 from plangate.nodes.kit import Kit
@@ -34,6 +35,7 @@ async def settle(_: State, session: Session, kit: Kit) -> dict[str, Any]:
         ending = replace(ending, verdict="fail", ending="failed", why=f"report refuted: {why}")
     ending = _with_open_effects(ending, effects)
     report = report_of(session, plan, ending, claims, effects)
+    reached("report.made")
     _close(session, ending, session.put(report))
     await session.aflush()
     return {
