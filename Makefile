@@ -1,4 +1,4 @@
-.PHONY: setup demo test check
+.PHONY: setup demo test check crash
 setup:
 	@scripts/setup
 demo: setup
@@ -7,3 +7,5 @@ test:
 	@scripts/test
 check:
 	@scripts/check
+crash:
+	@scripts/crash $(if $(QUICK),--quick)

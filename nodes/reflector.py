@@ -23,7 +23,9 @@ _PERSON = frozenset({"effect_unknown", "verdict_unknown", "goal_unknown", "goal_
 async def reflector(_: State, session: Session, kit: Kit) -> dict[str, Any]:
     """Judge the last trigger, and send it to the replanner, to a person, or to the end."""
     plan = kit.plan(session)
-    fired = session.view.triggers[-1]
+    fired = session.view.open_trigger
+    if fired is None:
+        return {"go": "validator"}  # answered by an owner that died before its checkpoint
     rule = _rule(kit, plan, fired)
     reached("reflection.made")
     session.emit(_reflection(session, fired, rule))

@@ -18,7 +18,9 @@ from plangate.plan.value.plan import Author, Plan
 async def replanner(_: State, session: Session, kit: Kit) -> dict[str, Any]:
     """Apply the repair that the reflector chose; what cannot be repaired goes to a person."""
     plan = kit.plan(session)
-    fired = session.view.triggers[-1]
+    fired = session.view.open_trigger
+    if fired is None:
+        return {"go": "validator"}  # answered by an owner that died before its checkpoint
     try:
         patched = _patched(session, kit, plan, fired)
     except PlanRejected as exc:

@@ -159,8 +159,9 @@ class Runtime:
             return iter(())
         state = self.graph.get_state(_config(run.thread_id))
         # Without a checkpoint (lost, or past the end of a stopped run) it begins anew, and every
-        # node finds in the journal what was done.
-        again = None if state.next else {"run_id": run_id}
+        # node finds in the journal what was done. Not `state.next`: a task whose writes are saved
+        # and whose checkpoint is not is no longer in it, and yet to be gone on from.
+        again = None if state.tasks else {"run_id": run_id}
         return self._stream(again, run.thread_id, run.principal)
 
     def waits(self, run_id: str) -> bool:
