@@ -47,26 +47,6 @@ def resume(folder: Path) -> tuple[Runtime, list[object]]:
     return runtime, payments
 
 
-@pytest.mark.parametrize(
-    ("tool", "moment"),
-    [
-        ("query_order", "before"),
-        ("verify_eligibility", "after"),
-        ("create_refund", "before"),
-        ("create_refund", "after"),
-        ("verify_final_state", "after"),
-    ],
-)
-def test_a_killed_run_is_finished_by_another_process_with_one_payment(tmp_path, tool, moment):
-    kill_at(tmp_path, tool, moment)
-
-    runtime, payments = resume(tmp_path)
-
-    ended = runtime.view(RUN).ended
-    runtime.close()
-    assert (ended.ending, ended.verdict, len(payments)) == ("completed", "pass", 1)
-
-
 def test_a_kill_between_acceptance_and_our_record_is_reconciled_and_not_paid_again(tmp_path):
     kill_at(tmp_path, "create_refund", "after")
 
