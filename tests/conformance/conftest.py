@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from shutil import copy
 
@@ -44,6 +45,19 @@ def journal(empty: Path, tmp_path: Path, clock: FakeClock) -> Iterator[Journal]:
     copy(empty, tmp_path)  # a tenth of the time of making one
     with Journal.open(f"sqlite:///{tmp_path}/journal.db", clock=clock) as made:
         yield made
+
+
+@pytest.fixture
+def fresh_url(empty: Path, tmp_path: Path) -> Callable[[], str]:
+    """A new empty journal at each call."""
+    numbers = count()
+
+    def make() -> str:
+        path = tmp_path / f"journal-{next(numbers)}.db"
+        copy(empty, path)
+        return f"sqlite:///{path}"
+
+    return make
 
 
 @pytest.fixture
