@@ -32,7 +32,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from plangate.journal.points import reached
-from plangate.journal.store import enter_wal
+from plangate.journal.sqlite import enter_wal
 from plangate.plan.errors import ConfigError, JournalError
 
 BUSY_S: Final = 30.0
