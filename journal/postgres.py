@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 POOL_SIZE: Final = 8
-"""Connections of a process for the journal, and as many for its checkpoints."""
+"""Connections of a process, for the journal and its checkpoints."""
 
 WAIT_S: Final = 30
 """How long a statement waits for a lock, or a caller for a connection of the pool."""
@@ -74,6 +74,7 @@ class Server:
         self.url = _printed(engine.url)
         host = engine.url.host or str(engine.url.query.get("host", "")) or "this machine"
         self.name = f"{host}/{engine.url.database or engine.url.username or ''}"
+        self.errors: tuple[type[Exception], ...] = (engine.dialect.import_dbapi().Error,)
         self._engine = engine
         self._again = engine.execution_options(plangate_again=True)
         self._reading = engine.execution_options(
@@ -97,12 +98,12 @@ class Server:
 
     def is_lost(self, error: Exception) -> bool:
         """Return True if the same transaction may well succeed on another connection."""
-        cause: Any = getattr(error, "orig", None)
+        cause: Any = getattr(error, "orig", None) or error
         state = getattr(cause, "sqlstate", None)
         if state is not None:
             return state in _RETRIED or state.startswith("08")
         # Without a state it did not come from a statement: the connection broke, or none was made.
-        return isinstance(error, sa.exc.OperationalError)
+        return type(cause).__name__ == "OperationalError"
 
     def cause(self, error: Exception) -> Exception | None:
         """Return None for a refused row: the server's details quote its values."""
@@ -138,14 +139,6 @@ def open_server(url: sa.URL) -> sa.Engine:
         pool_use_lifo=True,
         pool_recycle=1800,
     )
-
-
-def conninfo(engine: sa.Engine) -> str:
-    """Return what libpq needs to reach the same database; it may hold the password."""
-    from psycopg.conninfo import make_conninfo  # noqa: PLC0415 (an extra)
-
-    _, known = engine.dialect.create_connect_args(engine.url)
-    return make_conninfo(**{**known, **_ALIVE, "application_name": "plangate checkpoints"})
 
 
 def _printed(url: sa.URL) -> str:

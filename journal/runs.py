@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import sqlalchemy as sa
 
 from plangate.journal.clock import EPOCH, Clock
-from plangate.journal.lease import MINE, Lease, fence, mine, unknown_run
+from plangate.journal.lease import MINE, Lease, fence, lost, mine, unknown_run
 from plangate.journal.owner import is_dead
 from plangate.journal.points import reached
 from plangate.journal.schema import RUNS
@@ -174,6 +174,17 @@ class Runs:
 
         return replace(lease, expires_at=self._store.change(work))
 
+    def refuse_former(self, lease: Lease) -> None:
+        """Do nothing if nobody took the run since; the present owner may have let go of it.
+
+        Raises:
+            LeaseLost: Another owner came.
+            ConfigError: No such run.
+        """
+        run = self.get(lease.run_id)
+        if run.epoch != lease.epoch:
+            raise lost(lease, run.owner, run.epoch)
+
     def release(self, lease: Lease) -> None:
         """Let go of a run. Nothing happens if the lease was lost before."""
         free = sa.update(RUNS).where(MINE).values(owner=None, lease_until=None)
@@ -184,6 +195,13 @@ class Runs:
 
         self._store.change(work)
         reached("lease.released")
+
+
+def refuse_former(tx: sa.Connection, lease: Lease) -> None:
+    """Do as `Runs.refuse_former`; nobody can take the run until the transaction ends."""
+    row = _held(tx, lease.run_id)
+    if row.epoch != lease.epoch:
+        raise lost(lease, row.owner, row.epoch)
 
 
 def is_at_work(run: Run | sa.Row[*tuple[Any, ...]], now: datetime) -> bool:

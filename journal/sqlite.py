@@ -27,6 +27,7 @@ BUSY_S: Final = 30.0
 class File:
     """The file under one store."""
 
+    errors: tuple[type[Exception], ...] = (sqlite3.Error,)
     hints: tuple[tuple[str, str], ...] = (
         ("not a database", "point the journal at another path, or move that file away"),
         ("unable to open", "check that its directory exists, is a directory and can be written"),

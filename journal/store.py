@@ -8,7 +8,6 @@ transaction given to `change` must know its own work when it meets it (`is_again
 from __future__ import annotations
 
 import re
-import sqlite3
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
@@ -44,6 +43,9 @@ class Database(Protocol):
     name: str
     """The same, short, for messages."""
 
+    errors: tuple[type[Exception], ...]
+    """What its driver raises where SQLAlchemy stands aside."""
+
     hints: tuple[tuple[str, str], ...]
     """What to do, by a mark in what the database said."""
 
@@ -71,6 +73,7 @@ class Store:
         self.engine = engine
         on_server = engine.dialect.name == "postgresql"
         self._database: Database = Server(engine) if on_server else File(engine)
+        self._errors = (sa.exc.DBAPIError, sa.exc.TimeoutError, *self._database.errors)
         self._was_there = False
 
     @property
@@ -95,7 +98,7 @@ class Store:
             with self._transaction(self._database.write(alone, again=again)) as tx:
                 return work(tx)
 
-        return self._patiently(once)
+        return self.patiently(once)
 
     def rows(self, query: sa.Select[Any]) -> Sequence[sa.Row[*tuple[Any, ...]]]:
         """Return all that a query finds, in one state of the database.
@@ -108,7 +111,7 @@ class Store:
             with self.read() as tx:
                 return tx.execute(query).all()
 
-        return self._patiently(once)
+        return self.patiently(once)
 
     @contextmanager
     def write(self, alone: str = "") -> Iterator[sa.Connection]:
@@ -136,7 +139,15 @@ class Store:
         """Close all connections. A closed store opens them again when it is used."""
         self.engine.dispose()
 
-    def _patiently(self, once: Callable[[bool], T]) -> T:
+    def patiently(self, once: Callable[[bool], T]) -> T:
+        """Do something on this database, again where the connection breaks.
+
+        Args:
+            once: Does it; given is whether it was tried before, and may have been done.
+
+        Raises:
+            JournalError: The database refused, or stayed away.
+        """
         deadline, pause, again = time.monotonic() + PATIENCE_S, 0.02, False
         while True:
             try:
@@ -156,7 +167,7 @@ class Store:
         except UnicodeEncodeError as exc:
             what = "a record holds text that is not valid Unicode"
             raise JournalError(what, hint="clean text from outside before it is recorded") from exc
-        except (sa.exc.DBAPIError, sa.exc.TimeoutError, sqlite3.Error) as exc:
+        except self._errors as exc:
             raise self._refusal(exc) from self._database.cause(exc)
         self._was_there = True
 
