@@ -13,6 +13,7 @@ import asyncio
 import threading
 import time
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from langgraph.runtime import Runtime, get_runtime
 from plangate.graph.bridge import after
 from plangate.graph.state import State
 from plangate.journal.journal import Journal
+from plangate.journal.lease import Lease
 from plangate.journal.owner import owner_name
 from plangate.journal.session import Session
 from plangate.plan.errors import PlangateError, RunBusy
@@ -37,6 +39,8 @@ thread as `thread_of` writes it, and what came as `context=`.
 """
 
 _POLL_S: Final = 0.01
+_REMEMBERED: Final = 256
+"""Invocations that let go of their run, whose last checkpoint may still be on its way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +123,7 @@ class Desk:
         self._ttl_s = ttl_s
         self._idle_s = idle_s
         self._held: dict[tuple[int, str], _Held] = {}
+        self._left: OrderedDict[tuple[int, str], _Held] = OrderedDict()
         self._lock = threading.Lock()
         # Two new goals of one thread at once: the second must see the run of the first.
         self._starting = threading.Lock()
@@ -153,6 +158,17 @@ class Desk:
                 after(0, orphan.session.close)
             raise
 
+    def lease_of(self, config: RunnableConfig) -> Lease | None:
+        """Return the newest hold that an invocation had, by the config of its checkpoints."""
+        given = config.get("configurable", {})
+        control = getattr(given.get("__pregel_runtime"), "control", None)
+        inside = given.get("checkpoint_ns", "")
+        thread = str(given.get("thread_id"))
+        key = (id(control), f"{thread}|{inside}" if inside else thread)
+        with self._lock:
+            held = self._held.get(key) or self._left.get(key)
+        return None if control is None or held is None else held.session.lease
+
     async def rest(self, call: Call) -> None:
         """Keep the session for the next node of the invocation."""
         if call.control is None:
@@ -179,6 +195,8 @@ class Desk:
         """
         with self._lock:
             held = self._held.pop(call.key, None)
+            if held is not None:
+                self._remember(held)
         if held is None:
             return
         try:
@@ -235,7 +253,13 @@ class Desk:
             if held.busy or held.turn != turn or self._held.get(held.call.key) is not held:
                 return
             del self._held[held.call.key]
+            self._remember(held)
         _close(held)
+
+    def _remember(self, held: _Held) -> None:
+        self._left[held.call.key] = held
+        while len(self._left) > _REMEMBERED:
+            self._left.popitem(last=False)
 
 
 def _close(held: _Held) -> None:

@@ -6,49 +6,38 @@ node that runs again and finds its work in the journal), and its writes never wa
 journal's. Measured per superstep, with a journal committing all the time (langgraph 1.2.24, ext4):
 1.9 ms this way, 3.4 ms in the journal's file, 6.1 ms there with the journal's `synchronous=FULL`.
 
-The saver is sync underneath. One `AsyncSqliteSaver` belongs to one event loop; ours is used from
-the caller's loop, from the portal's and from plain threads at once.
+A journal on Postgres has its checkpoints in the same database (`plangate.graph.postgres_saver`).
 """
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import copy
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Final
 
-from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import (
-    BaseCheckpointSaver,
-    ChannelVersions,
-    Checkpoint,
-    CheckpointMetadata,
-    CheckpointTuple,
-)
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from plangate.journal.points import reached
-from plangate.journal.store import enter_wal
+from plangate.graph.threaded import Threaded
+from plangate.journal.sqlite import enter_wal
+from plangate.journal.store import Store
 from plangate.plan.errors import ConfigError, JournalError
+
+if TYPE_CHECKING:
+    from plangate.graph.postgres_saver import ThreadedPostgresSaver
 
 BUSY_S: Final = 30.0
 """How long a write waits for another process before it gives up, in seconds."""
 
-_ANSWER: Final = "__resume__"
-"""The channel of answers to interrupts; its name in LangGraph is not public, a test pins it."""
-
-S = TypeVar("S")
 _HOMES: Final = {
     "langgraph.checkpoint.sqlite": "sqlite",
     "langgraph.checkpoint.postgres": "postgresql",
 }
 
 
-class ThreadedSqliteSaver(SqliteSaver):
+class ThreadedSqliteSaver(Threaded, SqliteSaver):
     """LangGraph's SQLite saver with async methods, which run the sync ones in a worker thread."""
 
     @contextmanager
@@ -63,90 +52,26 @@ class ThreadedSqliteSaver(SqliteSaver):
                 hint="free space, or make the file writable; nothing in the journal is lost",
             ) from exc
 
-    def list(
-        self,
-        config: RunnableConfig | None,
-        *,
-        filter: dict[str, Any] | None = None,
-        before: RunnableConfig | None = None,
-        limit: int | None = None,
-    ) -> Iterator[CheckpointTuple]:
-        """Read at once what matches, newest first.
-
-        The inherited one holds the saver's lock from one item to the next, so a caller that reads a
-        checkpoint inside its loop waits for itself.
-        """
-        return iter(tuple(super().list(config, filter=filter, before=before, limit=limit)))
-
-    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Read one checkpoint."""
-        return await asyncio.to_thread(self.get_tuple, config)
-
-    async def alist(
-        self,
-        config: RunnableConfig | None,
-        *,
-        filter: dict[str, Any] | None = None,
-        before: RunnableConfig | None = None,
-        limit: int | None = None,
-    ) -> AsyncIterator[CheckpointTuple]:
-        """Read at once what matches, newest first."""
-        found = await asyncio.to_thread(
-            self.list, config, filter=filter, before=before, limit=limit
-        )
-        for item in found:
-            yield item
-
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        """Write a checkpoint."""
-        reached("checkpoint.writing")
-        kept = await asyncio.to_thread(self.put, config, checkpoint, metadata, new_versions)
-        reached("checkpoint.written")
-        return kept
-
-    async def aput_writes(
-        self,
-        config: RunnableConfig,
-        writes: Sequence[tuple[str, Any]],
-        task_id: str,
-        task_path: str = "",
-    ) -> None:
-        """Write what a node gave before its superstep ended."""
-        await asyncio.to_thread(self.put_writes, config, writes, task_id, task_path)
-
-    async def adelete_thread(self, thread_id: str) -> None:
-        """Forget a thread."""
-        await asyncio.to_thread(self.delete_thread, thread_id)
-
     def close(self) -> None:
         """Close the file. A closed saver cannot be used again."""
         with self.lock:
             self.conn.close()
 
 
-def open_saver(journal_url: str) -> ThreadedSqliteSaver:
-    """Return the saver that belongs to a journal; its file is made if need be.
+def open_saver(store: Store) -> ThreadedSqliteSaver | ThreadedPostgresSaver:
+    """Return the saver that belongs to a journal; its file or its tables are made if need be.
 
     Args:
-        journal_url: As `Journal.url`, which is absolute; `sqlite:////srv/journal.db` gives
-            `/srv/journal.checkpoints.db`.
+        store: The journal's. `/srv/journal.db` has them in `/srv/journal.checkpoints.db`.
 
     Raises:
-        ConfigError: There is no saver for such a journal in this version.
-        JournalError: The file cannot be opened.
+        JournalError: The file cannot be opened, or the database refused.
     """
-    if _family(journal_url) != "sqlite":
-        raise ConfigError(
-            f"there is no saver of our own for a journal on {_family(journal_url)!r}",
-            hint="hand one in with checkpointer=",
-        )
-    path = checkpoints_path(journal_url)
+    if _family(store.url) == "postgresql":
+        from plangate.graph.postgres_saver import open_postgres_saver  # noqa: PLC0415 (an extra)
+
+        return open_postgres_saver(store)
+    path = checkpoints_path(store.url)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         return open_file(path)
@@ -177,36 +102,6 @@ def checkpoints_path(journal_url: str) -> Path:
     """Return the file beside the journal's that holds its checkpoints."""
     journal = Path(journal_url.partition(":///")[2].partition("?")[0])
     return journal.with_name(f"{journal.stem}.checkpoints{journal.suffix or '.db'}")
-
-
-def forgetting_answers(saver: S) -> S:
-    """Return a view of a saver that keeps no answer to an interrupt.
-
-    LangGraph saves what `Command(resume=...)` brought before the node runs. A node that refuses the
-    caller (another principal, a run that is held elsewhere) leaves it there, and the next
-    `invoke(None)` by whoever may would take it for an answer. What counts is in the journal.
-
-    Args:
-        saver: Ours or a host's; it is not changed, since other graphs may use it.
-    """
-    if not isinstance(saver, BaseCheckpointSaver):
-        return saver
-    view: Any = copy(saver)
-
-    def put_writes(config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
-        if kept := _without_answers(writes):
-            saver.put_writes(config, kept, task_id, task_path)
-
-    async def aput_writes(config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
-        if kept := _without_answers(writes):
-            await saver.aput_writes(config, kept, task_id, task_path)
-
-    view.put_writes, view.aput_writes = put_writes, aput_writes
-    return cast("S", view)
-
-
-def _without_answers(writes: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    return [(channel, value) for channel, value in writes if channel != _ANSWER]
 
 
 def check_saver(saver: object, journal_url: str) -> None:

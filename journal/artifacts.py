@@ -58,8 +58,7 @@ class Artifacts:
             JournalError: As `ref_of`.
         """
         sealed = ref_of(value)
-        with self._store.write() as tx:
-            insert_artifacts(tx, {sealed.ref: sealed.body})
+        self._store.change(lambda tx: insert_artifacts(tx, {sealed.ref: sealed.body}))
         return sealed.ref
 
     def get(self, ref: Ref) -> JsonValue:
@@ -68,11 +67,11 @@ class Artifacts:
         Raises:
             JournalError: It is not there, or it is not what the reference says.
         """
-        with self._store.read() as tx:
-            body = tx.execute(sa.select(ARTIFACTS.c.body).where(ARTIFACTS.c.ref == ref)).scalar()
-        if body is None:
+        rows = self._store.rows(sa.select(ARTIFACTS.c.body).where(ARTIFACTS.c.ref == ref))
+        if not rows:
             hint = "the record that names it may be of another journal"
             raise JournalError(f"artifact {ref[:80]!r} is not in this journal", hint=hint)
+        body = rows[0].body
         if "sha256:" + hashlib.sha256(body.encode()).hexdigest() != ref:
             hint = "the file was changed from outside; trust nothing that rests on it"
             raise JournalError(
@@ -82,9 +81,7 @@ class Artifacts:
 
     def has(self, ref: Ref) -> bool:
         """Return True if a value is stored under the reference; its digest is not checked."""
-        with self._store.read() as tx:
-            found = tx.execute(sa.select(sa.literal(1)).where(ARTIFACTS.c.ref == ref)).first()
-        return found is not None
+        return bool(self._store.rows(sa.select(sa.literal(1)).where(ARTIFACTS.c.ref == ref)))
 
 
 _ADD = insert_new(ARTIFACTS)
@@ -92,5 +89,5 @@ _ADD = insert_new(ARTIFACTS)
 
 def insert_artifacts(tx: sa.Connection, bodies: dict[Ref, bytes]) -> None:
     """Add artifacts in the caller's transaction; those that are there stay as they are."""
-    if bodies:
-        tx.execute(_ADD, [{"ref": ref, "body": body.decode()} for ref, body in bodies.items()])
+    if bodies:  # in one order: two that add the same ones must not wait for each other
+        tx.execute(_ADD, [{"ref": ref, "body": bodies[ref].decode()} for ref in sorted(bodies)])

@@ -8,7 +8,7 @@ each approval is a vote, one for each of them, and the last that it takes makes 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy as sa
 from pydantic import Field
@@ -16,8 +16,11 @@ from pydantic_core import to_json
 
 from plangate.journal.points import reached
 from plangate.journal.schema import DECISIONS, VOTES
-from plangate.journal.store import Store, insert_new
+from plangate.journal.store import Store, insert_new, is_again
 from plangate.plan.value.frozen import Args, Frozen, load_json, parse, thaw
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class Decision(Frozen):
@@ -69,9 +72,13 @@ class Decisions:
 
     def record(self, decision: Decision) -> Recorded:
         """Store an answer if it is the first one to its question."""
-        with self._store.write() as tx:
+
+        def work(tx: sa.Connection) -> Recorded:
             recorded = _record(tx, decision)
             reached("decision.recording")
+            return recorded
+
+        recorded = self._store.change(work, alone=f"question {decision.question_id}")
         reached("decision.recorded")
         return recorded
 
@@ -92,32 +99,33 @@ class Decisions:
             "body": vote.model_dump_json(),
         }
         this = DECISIONS.c.question_id == vote.question_id
-        with self._store.write() as tx:
+
+        def work(tx: sa.Connection) -> Polled:
             first = tx.execute(_of(this)).first()
             if first is None:
                 tx.execute(insert_new(VOTES).values(row))
-            votes = _votes(tx, vote.question_id)
+            votes = _votes(tx.execute(_cast(vote.question_id)).all())
             if first is not None:
-                return Polled(votes, Recorded(won=False, decision=_decision(first)))
+                mine = is_again(tx) and joined(votes) == _decision(first)
+                return Polled(votes, Recorded(won=mine, decision=_decision(first)))
             if len(votes) < needs:
                 return Polled(votes, None)
             return Polled(votes, _record(tx, joined(votes)))
 
+        return self._store.change(work, alone=f"question {vote.question_id}")
+
     def votes(self, question_id: str) -> tuple[Decision, ...]:
         """Return the approvals of a question that takes several, oldest first."""
-        with self._store.read() as tx:
-            return _votes(tx, question_id)
+        return _votes(self._store.rows(_cast(question_id)))
 
     def get(self, question_id: str) -> Decision | None:
         """Return the answer to a question, or None if there is none yet."""
-        with self._store.read() as tx:
-            row = tx.execute(_of(DECISIONS.c.question_id == question_id)).first()
-        return None if row is None else _decision(row)
+        rows = self._store.rows(_of(DECISIONS.c.question_id == question_id))
+        return _decision(rows[0]) if rows else None
 
     def of_run(self, run_id: str) -> list[Decision]:
         """Return the answers to a run's questions, oldest first."""
-        with self._store.read() as tx:
-            return [_decision(row) for row in tx.execute(_of(DECISIONS.c.run_id == run_id))]
+        return [_decision(row) for row in self._store.rows(_of(DECISIONS.c.run_id == run_id))]
 
 
 def joined(votes: tuple[Decision, ...]) -> Decision:
@@ -148,13 +156,16 @@ def _record(tx: sa.Connection, decision: Decision) -> Recorded:
     row["answer"] = to_json(thaw(decision.answer)).decode()
     row["steps"] = to_json(decision.steps).decode()
     won = tx.execute(insert_new(DECISIONS).values(row)).rowcount == 1
-    first = tx.execute(_of(DECISIONS.c.question_id == decision.question_id)).one()
-    return Recorded(won, _decision(first))
+    first = _decision(tx.execute(_of(DECISIONS.c.question_id == decision.question_id)).one())
+    return Recorded(won or (is_again(tx) and first == decision), first)
 
 
-def _votes(tx: sa.Connection, question_id: str) -> tuple[Decision, ...]:
+def _cast(question_id: str) -> sa.Select[Any]:
     found = sa.select(VOTES.c.body).where(VOTES.c.question_id == question_id)
-    rows = tx.execute(found.order_by(VOTES.c.at, VOTES.c.voter))
+    return found.order_by(VOTES.c.at, VOTES.c.voter)
+
+
+def _votes(rows: Sequence[sa.Row[*tuple[Any, ...]]]) -> tuple[Decision, ...]:
     return tuple(parse(Decision, row.body) for row in rows)
 
 

@@ -8,7 +8,7 @@ step meets its own row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
 import sqlalchemy as sa
@@ -17,10 +17,11 @@ from plangate.journal.lease import Lease, fence
 from plangate.journal.points import reached
 from plangate.journal.runs import refuse_if_busy
 from plangate.journal.schema import EFFECTS, RUNS
-from plangate.journal.store import Store, insert_new
+from plangate.journal.store import Store, insert_new, is_again
 from plangate.plan.errors import Conflict, JournalError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from plangate.journal.clock import Clock
@@ -125,18 +126,18 @@ class Ledger:
         """
         assert intent.run_id == lease.run_id, "an intent belongs to the run that is held"  # noqa: S101
         row = _fresh(intent, lease.epoch, self._clock())
-        with self._store.write() as tx:
+
+        def work(tx: sa.Connection) -> Claim:
             fence(tx, lease)
-            fresh = tx.execute(insert_new(EFFECTS).values(row)).rowcount == 1
-            known = _load(tx, intent.effect_key)
-            if not fresh and known.state == "failed":
-                tx.execute(sa.update(EFFECTS).where(_is(known.effect_key)).values(row))
-                fresh, known = True, _load(tx, intent.effect_key)
+            claim = _claim(tx, row)
             reached("effect.intending")
+            return claim
+
+        claim = self._store.change(work)
         reached("effect.intended")
-        if known.args_sha256 != intent.args_sha256:
-            raise _other_arguments(known)
-        return Claim(fresh, known)
+        if claim.row.args_sha256 != intent.args_sha256:
+            raise _other_arguments(claim.row)
+        return claim
 
     def accept(self, lease: Lease, effect_key: str, operation_id: str) -> EffectRow:
         """Record that the outside works on an effect, under an id of its own.
@@ -165,17 +166,15 @@ class Ledger:
 
     def get(self, effect_key: str) -> EffectRow | None:
         """Return an effect, or None if it was never intended."""
-        with self._store.read() as tx:
-            row = tx.execute(sa.select(EFFECTS).where(_is(effect_key))).first()
-        return None if row is None else _effect(row)
+        rows = self._store.rows(sa.select(EFFECTS).where(_is(effect_key)))
+        return _effect(rows[0]) if rows else None
 
     def under(self, run_id: str, approval: str, step: str) -> tuple[EffectRow, ...]:
         """Return the effects that one approval of one step was used for, also those that failed."""
         used = sa.and_(
             EFFECTS.c.run_id == run_id, EFFECTS.c.approval == approval, EFFECTS.c.step == step
         )
-        with self._store.read() as tx:
-            return tuple(_effect(row) for row in tx.execute(sa.select(EFFECTS).where(used)))
+        return tuple(_effect(row) for row in self._store.rows(sa.select(EFFECTS).where(used)))
 
     def list(
         self, run_id: str | None = None, state: EffectState | None = None
@@ -186,25 +185,27 @@ class Ledger:
             query = query.where(EFFECTS.c.run_id == run_id)
         if state is not None:
             query = query.where(EFFECTS.c.state == state)
-        with self._store.read() as tx:
-            return tuple(_effect(row) for row in tx.execute(query))
+        return tuple(_effect(row) for row in self._store.rows(query))
 
     def _move(
         self, lease: Lease, effect_key: str, state: EffectState, said: Settlement
     ) -> EffectRow:
         now = self._clock()
         settled = None if state in UNSETTLED else now
-        with self._store.write() as tx:
-            fence(tx, lease)
-            row = _load(tx, effect_key)
-            if row.run_id != lease.run_id:
-                _other_run_rests(tx, row.run_id, now)
-            allowed = _FROM.get(state, ())
-            change = sa.update(EFFECTS).where(_is(effect_key), EFFECTS.c.state.in_(allowed))
-            if tx.execute(change.values(state=state, settled_at=settled, **said)).rowcount != 1:
+        values = {"state": state, "settled_at": settled, **said}
+        allowed = EFFECTS.c.state.in_(_FROM.get(state, ()))
+
+        def work(tx: sa.Connection) -> EffectRow:
+            row = _held(tx, lease, effect_key, now)
+            if is_again(tx) and values.items() <= asdict(row).items():
+                return row
+            change = sa.update(EFFECTS).where(_is(effect_key), allowed).values(values)
+            if tx.execute(change).rowcount != 1:
                 raise _bad_move(row, state)
-            moved = _load(tx, effect_key)
             reached("effect.moving")
+            return _load(tx, effect_key)
+
+        moved = self._store.change(work)
         reached("effect.moved")
         return moved
 
@@ -214,6 +215,35 @@ def _fresh(intent: Intent, epoch: int, now: datetime) -> dict[str, Any]:
     empty = {"operation_id": None, "output": None, "settled_at": None}
     unsaid = {"error_code": "", "business_state": "", "note": "", "by": ""}
     return {**row, **empty, **unsaid, "state": "intended", "epoch": epoch, "created_at": now}
+
+
+def _claim(tx: sa.Connection, row: Mapping[str, Any]) -> Claim:
+    key = row["effect_key"]
+    fresh = tx.execute(insert_new(EFFECTS).values(row)).rowcount == 1
+    known = _load(tx, key)
+    if not fresh and known.state == "failed":
+        tx.execute(sa.update(EFFECTS).where(_is(key)).values(row))
+        fresh, known = True, _load(tx, key)
+    # Met again after the connection broke: this attempt's own row, and it has not acted yet.
+    return Claim(fresh or (is_again(tx) and asdict(known) == row), known)
+
+
+def _held(tx: sa.Connection, lease: Lease, effect_key: str, now: datetime) -> EffectRow:
+    """Return an effect that nobody else may move now; the runs are locked before the effect."""
+    found = sa.select(EFFECTS.c.run_id).where(_is(effect_key))
+    runs = sorted({lease.run_id, *tx.execute(found).scalars()})
+    rows = tx.execute(
+        sa.select(RUNS).where(RUNS.c.run_id.in_(runs)).order_by(RUNS.c.run_id).with_for_update()
+    ).all()
+    fence(tx, lease)
+    row = _load(tx, effect_key)
+    if row.run_id not in runs:
+        what = f"effect {row.business_key!r} was taken up by run {row.run_id!r} at this moment"
+        raise Conflict(what, hint="read the ledger's row again")
+    for run in rows:
+        if run.run_id == row.run_id != lease.run_id:
+            refuse_if_busy(run, now)
+    return row
 
 
 def _is(effect_key: str) -> sa.ColumnElement[bool]:
@@ -226,12 +256,6 @@ def _load(tx: sa.Connection, effect_key: str) -> EffectRow:
         what = f"effect {effect_key!r} is not in the ledger"
         raise JournalError(what, hint="see `plangate effects list`")
     return _effect(row)
-
-
-def _other_run_rests(tx: sa.Connection, run_id: str, now: datetime) -> None:
-    row = tx.execute(sa.select(RUNS).where(RUNS.c.run_id == run_id).with_for_update()).first()
-    if row is not None:
-        refuse_if_busy(row, now)
 
 
 def _other_arguments(known: EffectRow) -> Conflict:

@@ -29,6 +29,7 @@ from plangate.journal.questions import (
     QuestionAsked,
 )
 from plangate.journal.schema import EVENTS, RUNS
+from plangate.journal.store import is_again
 from plangate.plan.errors import Conflict, JournalError
 
 if TYPE_CHECKING:
@@ -141,13 +142,18 @@ class Log:
             }
             for number, each in enumerate(written, expected_seq + 1)
         ]
-        with self._store.write() as tx:
+
+        def work(tx: sa.Connection) -> None:
             if tx.execute(advance, where).rowcount != 1:
+                if is_again(tx) and _is_written(tx, rows):
+                    return
                 raise _refused(tx, lease, expected_seq)
             insert_artifacts(tx, dict(artifacts))
             if rows:
                 tx.execute(_ADD, rows)
             reached("log.writing")
+
+        self._store.change(work)
         reached("log.written")
         return seq
 
@@ -168,8 +174,7 @@ class Log:
             .order_by(EVENTS.c.seq)
             .limit(limit)
         )
-        with self._store.read() as tx:
-            return [_entry(run_id, row) for row in tx.execute(query)]
+        return [_entry(run_id, row) for row in self._store.rows(query)]
 
 
 def _changes(events: Sequence[Event]) -> dict[str, Any]:
@@ -190,6 +195,16 @@ def _released(before: Any) -> Any:
     if before is None:
         return _ON_RELEASE
     return "running" if isinstance(before, str) and before == "stopped" else before
+
+
+def _is_written(tx: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> bool:
+    """True if these very events are there: a commit whose answer was lost."""
+    if not rows:
+        return False
+    last = rows[-1]
+    found = sa.select(EVENTS).where(EVENTS.c.run_id == last["run_id"], EVENTS.c.seq == last["seq"])
+    row = tx.execute(found).first()
+    return row is not None and row._asdict() == last
 
 
 def _refused(tx: sa.Connection, lease: Lease, expected_seq: int) -> JournalError:

@@ -1,12 +1,14 @@
 """How a database becomes today's schema: numbered functions, never edited once released.
 
 The text of a migration is frozen here and does not follow `plangate.journal.schema`; otherwise an
-old file and a new one would take different ways.
+old database and a new one would take different ways. It is portable but for the word TEXT, which on
+Postgres is compared byte by byte, as on SQLite: an order that follows the server's language would
+differ between two servers, and change with an update of its C library.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -18,6 +20,7 @@ from plangate.plan.errors import JournalError
 
 Migration: TypeAlias = Callable[[sa.Connection], None]
 
+_META = "CREATE TABLE IF NOT EXISTS meta (key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL)"
 _FIRST = (
     """CREATE TABLE runs (
         run_id TEXT NOT NULL PRIMARY KEY, goal_id TEXT NOT NULL, goal TEXT NOT NULL,
@@ -52,8 +55,14 @@ _FIRST = (
 
 
 def _first_tables(tx: sa.Connection) -> None:
-    for statement in _FIRST:
-        tx.exec_driver_sql(statement)
+    execute(tx, _FIRST)
+
+
+def execute(tx: sa.Connection, statements: Iterable[str]) -> None:
+    """Run the statements of a migration."""
+    text = 'TEXT COLLATE "C"' if tx.dialect.name == "postgresql" else "TEXT"
+    for statement in statements:
+        tx.exec_driver_sql(statement.replace("TEXT", text))
 
 
 MIGRATIONS: Mapping[int, Migration] = MappingProxyType({1: _first_tables})
@@ -66,7 +75,7 @@ def migrate(store: Store, migrations: Mapping[int, Migration] = MIGRATIONS) -> N
     """Bring the database to the newest schema, or leave it as it is.
 
     Safe for many processes at once: the versions are read again under the write lock, and a
-    migration and its version number are one transaction. An up-to-date file is only read.
+    migration and its version number are one transaction. An up-to-date journal is only read.
 
     Raises:
         JournalError: The file was written by a newer version, or is not a journal.
@@ -75,10 +84,8 @@ def migrate(store: Store, migrations: Mapping[int, Migration] = MIGRATIONS) -> N
     with store.read() as tx:
         if sa.inspect(tx).has_table("meta") and _version(tx, newest) == newest:
             return
-    with store.write() as tx:
-        tx.exec_driver_sql(
-            "CREATE TABLE IF NOT EXISTS meta (key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL)"
-        )
+    with store.write(alone="schema") as tx:
+        execute(tx, [_META])
         tx.execute(insert_new(META).values(key="schema_version", value="0"))
         for version in range(_version(tx, newest) + 1, newest + 1):
             migrations[version](tx)

@@ -17,11 +17,11 @@ from typing import Any, Literal, TypeAlias, get_args
 import sqlalchemy as sa
 
 from plangate.journal.clock import EPOCH, Clock
-from plangate.journal.lease import MINE, Lease, fence, mine, unknown_run
+from plangate.journal.lease import MINE, Lease, fence, lost, mine, unknown_run
 from plangate.journal.owner import is_dead
 from plangate.journal.points import reached
 from plangate.journal.schema import RUNS
-from plangate.journal.store import Store, insert_new
+from plangate.journal.store import Store, insert_new, is_again
 from plangate.plan.errors import ConfigError, Conflict, RunBusy
 from plangate.plan.facts import Rights
 from plangate.plan.value.frozen import parse
@@ -74,11 +74,15 @@ class Runs:
         made = replace(run, created_at=now, updated_at=now)
         row = {column.name: getattr(made, column.name) for column in RUNS.columns}
         row["principal"] = made.principal.model_dump_json()
-        with self._store.write() as tx:
-            added = tx.execute(insert_new(RUNS).values(row)).rowcount
+
+        def work(tx: sa.Connection) -> bool:
+            added = tx.execute(insert_new(RUNS).values(row)).rowcount == 1
             reached("run.creating")
+            return added or (is_again(tx) and _load(tx, run.run_id) == made)
+
+        is_made = self._store.change(work)
         reached("run.created")
-        if added != 1:
+        if not is_made:
             what = f"run {run.run_id!r} exists already, or thread {run.thread_id!r} has an open run"
             raise Conflict(what, hint="resume that run, or use another thread")
         return made
@@ -89,17 +93,15 @@ class Runs:
         Raises:
             ConfigError: No such run.
         """
-        with self._store.read() as tx:
-            row = tx.execute(sa.select(RUNS).where(RUNS.c.run_id == run_id)).first()
-        if row is None:
+        rows = self._store.rows(sa.select(RUNS).where(RUNS.c.run_id == run_id))
+        if not rows:
             raise unknown_run(run_id)
-        return _run(row)
+        return _run(rows[0])
 
     def latest_of_thread(self, thread_id: str) -> Run | None:
         """Return the newest run of a thread, or None if it has none."""
-        with self._store.read() as tx:
-            row = tx.execute(_newest().where(RUNS.c.thread_id == thread_id).limit(1)).first()
-        return None if row is None else _run(row)
+        rows = self._store.rows(_newest().where(RUNS.c.thread_id == thread_id).limit(1))
+        return _run(rows[0]) if rows else None
 
     def list(self, status: Status | None = None, limit: int = 50) -> tuple[Run, ...]:
         """Return runs, newest first.
@@ -113,8 +115,7 @@ class Runs:
                 hint = "one of " + ", ".join(get_args(Status))
                 raise ConfigError(f"{status!r} is not a status of a run", hint=hint)
             query = query.where(RUNS.c.status == status)
-        with self._store.read() as tx:
-            return tuple(_run(row) for row in tx.execute(query))
+        return tuple(_run(row) for row in self._store.rows(query))
 
     def acquire(self, run_id: str, owner: str, ttl_s: float) -> Lease:
         """Become the owner of a run.
@@ -133,18 +134,26 @@ class Runs:
         """
         now = self._clock()
         until = now + timedelta(seconds=ttl_s)
-        with self._store.write() as tx:
+        before = ""  # the owner that was found by the first try
+
+        def work(tx: sa.Connection) -> int:
+            nonlocal before
             row = _held(tx, run_id)
+            if is_again(tx) and (row.owner, row.lease_until) == (owner, until):
+                return int(row.epoch)
             refuse_if_busy(row, now)
-            epoch = row.epoch + 1
+            before = row.owner or ""
             tx.execute(
                 sa.update(RUNS)
                 .where(RUNS.c.run_id == run_id)
-                .values(owner=owner, epoch=epoch, lease_until=until)
+                .values(owner=owner, epoch=row.epoch + 1, lease_until=until)
             )
             reached("lease.taking")
+            return int(row.epoch) + 1
+
+        epoch = self._store.change(work)
         reached("lease.taken")
-        return Lease(run_id, owner, epoch, until, taken_from=row.owner or "")
+        return Lease(run_id, owner, epoch, until, taken_from=before)
 
     def renew(self, lease: Lease, ttl_s: float) -> Lease:
         """Extend a lease; it is never made shorter, whatever the clock did.
@@ -154,21 +163,45 @@ class Runs:
         Raises:
             LeaseLost: Another owner came.
         """
-        with self._store.write() as tx:
+
+        def work(tx: sa.Connection) -> datetime:
             fence(tx, lease)
             row = _held(tx, lease.run_id)
             until = self._clock() + timedelta(seconds=ttl_s)
             until = max(until, row.lease_until or until)
             tx.execute(sa.update(RUNS).where(MINE).values(lease_until=until), mine(lease))
-        return replace(lease, expires_at=until)
+            return until
+
+        return replace(lease, expires_at=self._store.change(work))
+
+    def refuse_former(self, lease: Lease) -> None:
+        """Do nothing if nobody took the run since; the present owner may have let go of it.
+
+        Raises:
+            LeaseLost: Another owner came.
+            ConfigError: No such run.
+        """
+        run = self.get(lease.run_id)
+        if run.epoch != lease.epoch:
+            raise lost(lease, run.owner, run.epoch)
 
     def release(self, lease: Lease) -> None:
         """Let go of a run. Nothing happens if the lease was lost before."""
         free = sa.update(RUNS).where(MINE).values(owner=None, lease_until=None)
-        with self._store.write() as tx:
+
+        def work(tx: sa.Connection) -> None:
             tx.execute(free, mine(lease))
             reached("lease.releasing")
+
+        self._store.change(work)
         reached("lease.released")
+
+
+def refuse_former(tx: sa.Connection, lease: Lease) -> None:
+    """Do as `Runs.refuse_former`; nobody can take the run until the transaction ends."""
+    row = _held(tx, lease.run_id)
+    if row.epoch != lease.epoch:
+        raise lost(lease, row.owner, row.epoch)
 
 
 def is_at_work(run: Run | sa.Row[*tuple[Any, ...]], now: datetime) -> bool:
@@ -199,6 +232,11 @@ def _held(tx: sa.Connection, run_id: str) -> sa.Row[*tuple[Any, ...]]:
     if row is None:
         raise unknown_run(run_id)
     return row
+
+
+def _load(tx: sa.Connection, run_id: str) -> Run | None:
+    row = tx.execute(sa.select(RUNS).where(RUNS.c.run_id == run_id)).first()
+    return None if row is None else _run(row)
 
 
 def _newest() -> sa.Select[Any]:

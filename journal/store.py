@@ -1,43 +1,69 @@
-"""The database under the journal: everything that depends on its dialect is in this file.
+"""The database under the journal, whichever it is; statements above this file are portable.
 
-SQLite is opened in WAL mode with `synchronous=FULL` (a commit is on the disk before it returns) and
-writes begin with `BEGIN IMMEDIATE`, so that a check and the insert that relies on it see one state.
-Statements elsewhere are portable.
+What depends on the dialect is in `plangate.journal.sqlite` and `plangate.journal.postgres`. Where a
+connection breaks, the whole transaction is tried again; it may have been committed before, so a
+transaction given to `change` must know its own work when it meets it (`is_again`).
 """
 
 from __future__ import annotations
 
-import sqlite3
-import threading
+import re
 import time
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import sqlite
+from sqlalchemy.dialects import postgresql
 
+from plangate.journal.postgres import Server, open_server
+from plangate.journal.sqlite import File, open_file
 from plangate.plan.errors import ConfigError, JournalError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from sqlalchemy.sql.dml import Insert
 
-BUSY_S = 30.0
-"""How long a write waits for another process before it gives up."""
+PATIENCE_S: Final = 30.0
+"""How long a database that was there may stay away before that is an error."""
 
-_HINTS = (
-    ("not a database", "point the journal at another path, or move that file away"),
-    ("unable to open", "check that its directory exists, is a directory and can be written"),
-    ("readonly", "make the file and its directory writable, or point the journal elsewhere"),
-    ("locked", f"another process has been writing for {BUSY_S:.0f} s; look for one that hangs"),
-    ("disk is full", "free some space; nothing that was acknowledged is lost"),
-    ("malformed", "keep the file, restore a copy, and check it with `PRAGMA integrity_check`"),
-    ("no such", "the file has tables of another program; point the journal at a file of its own"),
-    ("already exists", "the file has tables of another program; point the journal elsewhere"),
-)
-_OTHERWISE = "run `plangate doctor`; nothing of this transaction was written"
+_HINT: Final = "write it as sqlite:///path/to/journal.db or postgresql://user@host/name"
+_OTHERWISE: Final = "run `plangate doctor`; nothing of this transaction was written"
+
+T = TypeVar("T")
+
+
+class Database(Protocol):
+    """What one kind of database does its own way."""
+
+    url: str
+    """Where it is, fit to be printed and to be opened again: without a password."""
+
+    name: str
+    """The same, short, for messages."""
+
+    errors: tuple[type[Exception], ...]
+    """What its driver raises where SQLAlchemy stands aside."""
+
+    hints: tuple[tuple[str, str], ...]
+    """What to do, by a mark in what the database said."""
+
+    def write(self, alone: str, *, again: bool) -> AbstractContextManager[sa.Connection]:
+        """Give a transaction whose checks and changes see one state."""
+
+    def read(self) -> AbstractContextManager[sa.Connection]:
+        """Give a transaction that only reads."""
+
+    def is_lost(self, error: Exception) -> bool:
+        """Return True if the same may well succeed on another connection."""
+
+    def cause(self, error: Exception) -> Exception | None:
+        """Return the error as it may be shown; None if it holds values."""
+
+
+class Lost(JournalError):
+    """The connection broke, or none could be made; what was being written may be there or not."""
 
 
 class Store:
@@ -45,37 +71,59 @@ class Store:
 
     def __init__(self, engine: sa.Engine) -> None:
         self.engine = engine
-        self._writing = engine.execution_options(plangate_writes=True)
-        # SQLite's own waiting is a sleep of up to 100 ms; threads of one process hand over at once.
-        self._turn = threading.Lock()
-        self._path = str(engine.url.database)
-        self._file: tuple[int, int] | None = None
+        on_server = engine.dialect.name == "postgresql"
+        self._database: Database = Server(engine) if on_server else File(engine)
+        self._errors = (sa.exc.DBAPIError, sa.exc.TimeoutError, *self._database.errors)
+        self._was_there = False
 
     @property
     def url(self) -> str:
-        """Where the database is, with an absolute path."""
-        return self.engine.url.render_as_string(hide_password=False)
+        """Where the database is: with an absolute path, without a password."""
+        return self._database.url
+
+    def change(self, work: Callable[[sa.Connection], T], *, alone: str = "") -> T:
+        """Run `work` in a transaction and return what it returns, committed durably or not at all.
+
+        It is run again where the connection breaks, for as long as `PATIENCE_S`.
+
+        Args:
+            work: Says by `is_again` whether what it finds may be its own.
+            alone: Name of what only one transaction may do at a time.
+
+        Raises:
+            JournalError: The database refused, or stayed away.
+        """
+
+        def once(again: bool) -> T:  # noqa: FBT001 (ours alone)
+            with self._transaction(self._database.write(alone, again=again)) as tx:
+                return work(tx)
+
+        return self.patiently(once)
+
+    def rows(self, query: sa.Select[Any]) -> Sequence[sa.Row[*tuple[Any, ...]]]:
+        """Return all that a query finds, in one state of the database.
+
+        Raises:
+            JournalError: The database refused, or stayed away.
+        """
+
+        def once(_again: bool) -> Sequence[sa.Row[*tuple[Any, ...]]]:  # noqa: FBT001 (ours alone)
+            with self.read() as tx:
+                return tx.execute(query).all()
+
+        return self.patiently(once)
 
     @contextmanager
-    def write(self) -> Iterator[sa.Connection]:
+    def write(self, alone: str = "") -> Iterator[sa.Connection]:
         """Give a transaction that is committed, durably, at the end of the block or not at all.
+
+        Tried once. What a run does while it works goes through `change`.
 
         Raises:
             JournalError: The database refused.
         """
-        with self._turn, _translated(self.engine.url), self._writing.begin() as tx:
+        with self._transaction(self._database.write(alone, again=False)) as tx:
             yield tx
-            self._check_place()
-
-    def _check_place(self) -> None:
-        """A file that was taken away takes everything that is written, and keeps nothing."""
-        found = _identity(self._path)
-        self._file = self._file or found
-        if found is None or found != self._file:
-            raise JournalError(
-                f"the journal at {self._path!r} was removed or replaced while it was open",
-                hint="put the file back, or start anew; nothing more is done that it cannot keep",
-            )
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
@@ -84,116 +132,90 @@ class Store:
         Raises:
             JournalError: The database refused.
         """
-        with _translated(self.engine.url), self.engine.begin() as tx:
+        with self._transaction(self._database.read()) as tx:
             yield tx
 
     def close(self) -> None:
         """Close all connections. A closed store opens them again when it is used."""
         self.engine.dispose()
 
+    def patiently(self, once: Callable[[bool], T]) -> T:
+        """Do something on this database, again where the connection breaks.
 
-def _identity(path: str) -> tuple[int, int] | None:
-    try:
-        found = Path(path).stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+        Args:
+            once: Does it; given is whether it was tried before, and may have been done.
+
+        Raises:
+            JournalError: The database refused, or stayed away.
+        """
+        deadline, pause, again = time.monotonic() + PATIENCE_S, 0.02, False
+        while True:
+            try:
+                return once(again)
+            except Lost:
+                # A database that was never reached is a mistake of whoever named it.
+                if not self._was_there or time.monotonic() > deadline:
+                    raise
+            time.sleep(pause)  # the server restarts; there is nothing to wait on
+            pause, again = min(2 * pause, 1.0), True
+
+    @contextmanager
+    def _transaction(self, begun: AbstractContextManager[sa.Connection]) -> Iterator[sa.Connection]:
+        try:
+            with begun as tx:
+                yield tx
+        except UnicodeEncodeError as exc:
+            what = "a record holds text that is not valid Unicode"
+            raise JournalError(what, hint="clean text from outside before it is recorded") from exc
+        except self._errors as exc:
+            raise self._refusal(exc) from self._database.cause(exc)
+        self._was_there = True
+
+    def _refusal(self, error: Exception) -> JournalError:
+        cause: Any = getattr(error, "orig", None) or error
+        # Postgres tells the values of a row below its first line.
+        said = next(iter(str(cause).strip().splitlines()), type(cause).__name__)
+        hint = next((hint for mark, hint in self._database.hints if mark in said), _OTHERWISE)
+        kind = Lost if self._database.is_lost(error) else JournalError
+        return kind(f"the journal at {self._database.name!r} refused: {said}", hint=hint)
+
+
+def is_again(tx: sa.Connection) -> bool:
+    """Return True if an earlier try of this transaction broke off: it may have been committed."""
+    return bool(tx.get_execution_options().get("plangate_again", False))
 
 
 def insert_new(table: sa.Table) -> Insert:
     """Return an insert that leaves an existing row alone; its row count tells which it was."""
-    return sqlite.insert(table).on_conflict_do_nothing()
+    # Both dialects render this one; SQLite's own insert cannot be rendered for Postgres.
+    added = postgresql.insert(table).on_conflict_do_nothing()
+    return added.execution_options(preserve_rowcount=True)
 
 
 def open_engine(url: str) -> sa.Engine:
-    """Return an engine for the database at `url`; its directory is made if need be.
+    """Return an engine for the database at `url`.
 
     Args:
-        url: As `sqlite:///path/to/journal.db`. A relative path is fixed to an absolute one now, so
-            that a later change of directory does not open a second journal.
+        url: As `sqlite:///path/to/journal.db` (see `open_file`) or `postgresql://user@host/name`
+            (see `open_server`).
 
     Raises:
         ConfigError: The URL cannot be read, or names a database that is not supported.
-        JournalError: The directory cannot be made.
+        JournalError: The directory of a file cannot be made.
     """
-    parsed = _parsed(url)
-    path = Path(parsed.database or "").expanduser().absolute()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as exc:
-        what = f"the journal's directory {str(path.parent)!r} cannot be made: {exc.strerror}"
-        raise JournalError(what, hint="point the journal at a directory you may write") from exc
-    engine = sa.create_engine(
-        parsed.set(database=str(path)),
-        connect_args={"check_same_thread": False, "timeout": BUSY_S},
-        hide_parameters=True,  # parameters hold payloads; errors must not
-        pool_size=8,
-        max_overflow=56,
-    )
-    sa.event.listen(engine, "connect", _prepare)
-    sa.event.listen(engine, "begin", _begin)
-    return engine
+        parsed = sa.make_url(re.sub(r"^postgres://", "postgresql://", url))
+    except (sa.exc.ArgumentError, ValueError) as exc:
+        raise ConfigError(f"the journal's URL {hidden(url)!r} cannot be read", hint=_HINT) from exc
+    if parsed.drivername in ("sqlite", "sqlite+pysqlite"):
+        return open_file(parsed)
+    if parsed.drivername in ("postgresql", "postgresql+psycopg"):
+        return open_server(parsed)
+    what = f"a journal on {parsed.drivername!r} is not supported in this version"
+    raise ConfigError(what, hint=_HINT)
 
 
-def _parsed(url: str) -> sa.URL:
-    hint = "write it as sqlite:///path/to/journal.db"
-    try:
-        parsed = sa.make_url(url)
-    except sa.exc.ArgumentError as exc:
-        raise ConfigError(f"the journal's URL {url!r} cannot be read", hint=hint) from exc
-    if parsed.get_backend_name() != "sqlite":
-        what = f"a journal on {parsed.get_backend_name()!r} is not supported in this version"
-        raise ConfigError(what, hint=hint)
-    if parsed.database in (None, "", ":memory:") or str(parsed.database).startswith("file:"):
-        what = "a journal in memory would not survive the process and cannot be shared by threads"
-        raise ConfigError(what, hint=hint)
-    return parsed
-
-
-def _prepare(connection: sqlite3.Connection, _record: object) -> None:
-    connection.isolation_level = None  # transactions begin in `_begin`, not behind our back
-    try:
-        enter_wal(connection)
-        connection.execute("PRAGMA synchronous=FULL")
-    except sqlite3.Error:
-        connection.close()
-        raise
-
-
-def enter_wal(connection: sqlite3.Connection) -> None:
-    """Let readers and one writer of a file work at once; waits for others that open it now.
-
-    Raises:
-        sqlite3.Error: The file is no database, or was locked for `BUSY_S`.
-    """
-    deadline = time.monotonic() + BUSY_S
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode=WAL")
-        except sqlite3.OperationalError as exc:
-            # The first switch of a new file ignores the busy time-out: two openers, one fails.
-            if "locked" not in str(exc) or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-        else:
-            return
-
-
-def _begin(connection: sa.Connection) -> None:
-    writes = connection.get_execution_options().get("plangate_writes", False)
-    # Below SQLAlchemy's own execution, which costs more than the statement.
-    connection.connection.cursor().execute("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-
-@contextmanager
-def _translated(url: sa.URL) -> Iterator[None]:
-    try:
-        yield
-    except UnicodeEncodeError as exc:
-        what = "a record holds text that is not valid Unicode"
-        raise JournalError(what, hint="clean text from outside before it is recorded") from exc
-    except (sa.exc.DBAPIError, sa.exc.TimeoutError, sqlite3.Error) as exc:
-        cause: Any = getattr(exc, "orig", None) or exc
-        said = str(cause)
-        hint = next((hint for mark, hint in _HINTS if mark in said), _OTHERWISE)
-        raise JournalError(f"the journal at {url.database!r} refused: {said}", hint=hint) from exc
+def hidden(url: str) -> str:
+    """Return a database URL as somebody wrote it, without its password."""
+    plain = re.sub(r"(?<=://)([^/?#:@]*):.*@", r"\1@", url)
+    return re.sub(r"([?&])(ssl)?password=[^&]*&?", r"\1", plain)

@@ -18,8 +18,9 @@ from plangate.engine.authorizer import RecordedRights
 from plangate.given import check_given, rights_of
 from plangate.graph.bridge import iterate
 from plangate.graph.desk import Desk
+from plangate.graph.fenced import fenced
 from plangate.graph.owned import Body, owned
-from plangate.graph.saver import check_saver, forgetting_answers, open_saver
+from plangate.graph.saver import check_saver, open_saver
 from plangate.graph.wiring import Nodes, wire
 from plangate.journal.journal import Journal
 from plangate.journal.runs import Run
@@ -111,14 +112,17 @@ class Runtime:
         self.journal = Journal.open(journal_url)
         self.kit = _kit(agent, self.journal, chosen)
         self.desk = Desk(self.journal, start=self._start, ttl_s=chosen.ttl_s)
-        self._own_saver = None if chosen.checkpointer else open_saver(self.journal.url)
+        self._own_saver = None if chosen.checkpointer else open_saver(self.journal.store)
         saver = chosen.checkpointer or self._own_saver
         check_saver(saver, self.journal.url)
         nodes = {
             name: owned(name, self._for_principal(body), self.desk) for name, body in BODIES.items()
         }
         self.graph: CompiledStateGraph[Any, Any, Any, Any] = wire(
-            Nodes(**nodes), saver=forgetting_answers(saver), store=chosen.store, name=agent.name
+            Nodes(**nodes),
+            saver=fenced(saver, self.desk.lease_of, self.journal.runs),
+            store=chosen.store,
+            name=agent.name,
         )
 
     def close(self) -> None:

@@ -153,8 +153,16 @@ def said_again(*names: str) -> str:
         said = given.get(param) if name in (*names, "journal") else None
         known = (None, _UNSAID.get(name), os.environ.get(f"PLANGATE_{name.upper()}"))
         if said not in known:
-            words += f" --{name} {shlex.quote(str(said))}"
+            words += f" --{name} {shlex.quote(_printed(str(said)))}"
     return words
+
+
+def _printed(said: str) -> str:
+    if "@" not in said:
+        return said
+    from plangate.journal.store import hidden
+
+    return hidden(said)  # a hint is read over shoulders and kept in logs
 
 
 _UNSAID = {"agent": "refund", "journal": DEFAULT_JOURNAL}

@@ -39,11 +39,18 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(params=["sqlite"])
-def journal(empty: Path, tmp_path: Path, clock: FakeClock) -> Iterator[Journal]:
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, empty: Path, tmp_path: Path) -> str:
     """An empty journal on each database that we support."""
+    if request.param == "postgres":
+        return str(request.getfixturevalue("postgres"))
     copy(empty, tmp_path)  # a tenth of the time of making one
-    with Journal.open(f"sqlite:///{tmp_path}/journal.db", clock=clock) as made:
+    return f"sqlite:///{tmp_path}/journal.db"
+
+
+@pytest.fixture
+def journal(url: str, clock: FakeClock) -> Iterator[Journal]:
+    with Journal.open(url, clock=clock) as made:
         yield made
 
 

@@ -16,8 +16,13 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
 
 from plangate.graph.bridge import run_blocking
-from plangate.graph.saver import check_saver, checkpoints_path, forgetting_answers, open_saver
+from plangate.graph.fenced import fenced
+from plangate.graph.saver import check_saver, checkpoints_path, open_saver
 from plangate.graph.wiring import NEXT, Nodes, wire
+from plangate.journal.clock import utc_now
+from plangate.journal.journal import Journal
+from plangate.journal.runs import Runs
+from plangate.journal.store import Store, open_engine
 from plangate.plan.errors import ConfigError, JournalError
 
 
@@ -44,9 +49,28 @@ def url(tmp_path: Path):
     return f"sqlite:///{tmp_path}/journal.db"
 
 
+def opened(url: str):
+    """The saver of a journal, which needs no tables of the journal's own."""
+    return open_saver(Store(open_engine(url)))
+
+
 @pytest.fixture
-def saver(url):
-    opened = open_saver(url)
+def file_saver(url):
+    saver = opened(url)
+    yield saver
+    saver.close()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store(request, url):
+    named = request.getfixturevalue("postgres") if request.param == "postgres" else url
+    with Journal.open(named) as journal:
+        yield journal.store
+
+
+@pytest.fixture
+def saver(store):
+    opened = open_saver(store)
     yield opened
     opened.close()
 
@@ -78,7 +102,7 @@ def test_two_loops_and_a_thread_use_one_saver_at_once(saver):
 
 
 def _run_here(url: str, name: str) -> None:
-    saver = open_saver(url)
+    saver = opened(url)
     counting(saver).invoke({"n": 0}, thread(name))
     saver.close()
 
@@ -93,7 +117,7 @@ def test_several_processes_open_a_new_file_and_write_to_it_at_once(url):
         other.start()
     for other in others:
         other.join(60)
-    saver = open_saver(url)
+    saver = opened(url)
 
     assert [other.exitcode for other in others] == [0, 0, 0]
     assert [counting(saver).get_state(thread(f"{k}")).values for k in range(3)] == [{"n": 5}] * 3
@@ -120,7 +144,8 @@ async def test_the_async_list_and_delete_work(saver):
     assert (await graph.aget_state(thread("t"))).values == {}
 
 
-def test_a_checkpoint_can_name_no_code_to_run(saver, tmp_path, caplog):
+def test_a_checkpoint_can_name_no_code_to_run(file_saver, tmp_path, caplog):
+    saver = file_saver
     graph = counting(saver)
     graph.invoke({"n": 0}, thread("t"))
     mark = tmp_path / "ran"
@@ -159,27 +184,25 @@ async def test_a_paused_run_of_the_real_wiring_is_read_back_without_a_warning(sa
     assert caplog.records == []
 
 
-def test_the_file_is_beside_the_journal_and_cheap_to_commit(url, saver, tmp_path):
+def test_the_file_is_beside_the_journal_and_cheap_to_commit(url, file_saver, tmp_path):
     assert checkpoints_path(url) == tmp_path / "journal.checkpoints.db"
     assert checkpoints_path("sqlite+pysqlite:///rel/j.sqlite?x=1") == Path(
         "rel/j.checkpoints.sqlite"
     )
-    assert saver.conn.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    assert saver.conn.execute("PRAGMA synchronous").fetchone() == (1,)
+    assert file_saver.conn.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert file_saver.conn.execute("PRAGMA synchronous").fetchone() == (1,)
 
 
 def test_a_file_that_cannot_be_opened_is_said(tmp_path):
     (tmp_path / "j.checkpoints.db").write_text("no database, but text that is long enough to see")
 
     with pytest.raises(JournalError, match="cannot be opened"):
-        open_saver(f"sqlite:///{tmp_path}/j.db")
+        opened(f"sqlite:///{tmp_path}/j.db")
 
 
-def test_a_saver_on_another_kind_of_database_is_refused(saver, url):
+def test_a_saver_on_another_kind_of_database_is_refused(file_saver, url):
     with pytest.raises(ConfigError, match="journal is on 'postgresql' and the checkpoints"):
-        check_saver(saver, "postgresql+psycopg://db/x")
-    with pytest.raises(ConfigError, match="no saver of our own"):
-        open_saver("postgres://db/x")
+        check_saver(file_saver, "postgresql+psycopg://db/x")
 
     class PostgresSaver(InMemorySaver):
         __module__ = "langgraph.checkpoint.postgres"
@@ -188,13 +211,13 @@ def test_a_saver_on_another_kind_of_database_is_refused(saver, url):
         check_saver(PostgresSaver(), url)
 
 
-def test_a_hosts_own_saver_is_let_in(url, saver):
-    for given in (None, InMemorySaver(), saver, SqliteSaver(sqlite3.connect(":memory:"))):
+def test_a_hosts_own_saver_is_let_in(url, file_saver):
+    for given in (None, InMemorySaver(), file_saver, SqliteSaver(sqlite3.connect(":memory:"))):
         check_saver(given, url)
 
 
 def test_a_file_that_refuses_is_an_error_in_our_words(tmp_path):
-    saver = open_saver(f"sqlite:///{tmp_path}/journal.db")
+    saver = opened(f"sqlite:///{tmp_path}/journal.db")
     saver.conn.execute("PRAGMA query_only=1")
 
     with pytest.raises(JournalError, match="checkpoints refused"):
@@ -205,7 +228,8 @@ def test_a_file_that_refuses_is_an_error_in_our_words(tmp_path):
 
 @pytest.mark.parametrize("is_ours", [True, False], ids=["ours", "a host's"])
 def test_an_answer_is_given_to_the_node_and_not_kept(tmp_path, is_ours):
-    own = open_saver(f"sqlite:///{tmp_path}/journal.db") if is_ours else InMemorySaver()
+    store = Store(open_engine(f"sqlite:///{tmp_path}/journal.db"))
+    own = open_saver(store) if is_ours else InMemorySaver()
     refuse = [True]
 
     def ask(_: Count) -> Count:
@@ -217,7 +241,7 @@ def test_an_answer_is_given_to_the_node_and_not_kept(tmp_path, is_ours):
     graph = StateGraph(Count)
     graph.add_node("ask", ask)
     graph.add_edge(START, "ask")
-    asking = graph.compile(checkpointer=forgetting_answers(own))
+    asking = graph.compile(checkpointer=fenced(own, lambda _: None, Runs(store, utc_now)))
     asking.invoke({"n": 0}, thread("t"))
     with pytest.raises(JournalError):
         asking.invoke(Command(resume=7), thread("t"))

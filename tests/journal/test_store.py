@@ -111,7 +111,14 @@ def test_a_file_that_cannot_be_used_is_one_clear_error(tmp_path, make, says):
 
 @pytest.mark.parametrize(
     "url",
-    ["journal.db", "", "postgresql://here/db", "mysql://x/y", "sqlite://", "sqlite:///:memory:"],
+    [
+        "journal.db",
+        "",
+        "postgresql+asyncpg://here/db",
+        "mysql://x/y",
+        "sqlite://",
+        "sqlite:///:memory:",
+    ],
 )
 def test_a_url_that_cannot_be_used_is_one_clear_error(url):
     with pytest.raises(ConfigError) as caught:
