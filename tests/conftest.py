@@ -15,7 +15,7 @@ def postgres_server() -> str:
 
 
 @pytest.fixture(scope="session")
-def _postgres_database(postgres_server: str) -> Iterator[Emptied]:
+def postgres_database(postgres_server: str) -> Iterator[Emptied]:
     with fresh_database(postgres_server) as url:
         database = Emptied(url)
         yield database
@@ -23,9 +23,9 @@ def _postgres_database(postgres_server: str) -> Iterator[Emptied]:
 
 
 @pytest.fixture
-def postgres(_postgres_database: Emptied) -> str:
+def postgres(postgres_database: Emptied) -> str:
     """URL of an empty journal on Postgres: the tables may be there already."""
-    return _postgres_database.url()
+    return postgres_database.url()
 
 
 @pytest.fixture

@@ -54,9 +54,12 @@ def journal(url: str, clock: FakeClock) -> Iterator[Journal]:
         yield made
 
 
-@pytest.fixture
-def fresh_url(empty: Path, tmp_path: Path) -> Callable[[], str]:
-    """A new empty journal at each call."""
+@pytest.fixture(params=["sqlite", "postgres"])
+def fresh_url(request: pytest.FixtureRequest, empty: Path, tmp_path: Path) -> Callable[[], str]:
+    """An empty journal at each call, which on Postgres ends the one before."""
+    if request.param == "postgres":
+        made: Callable[[], str] = request.getfixturevalue("postgres_database").url
+        return made
     numbers = count()
 
     def make() -> str:

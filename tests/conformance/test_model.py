@@ -269,7 +269,7 @@ def test_any_interleaving_of_two_workers_is_what_the_reference_says(fresh_url):
     run_state_machine_as_test(
         lambda: Workers(fresh_url()),
         settings=settings(
-            max_examples=40,
+            max_examples=30,
             phases=[Phase.generate],  # shrinking fifty steps over a disk takes minutes
             stateful_step_count=30,
             deadline=None,

@@ -21,9 +21,9 @@ _BETWEEN_NODES = "checkpoint.writing"
 _POINT = re.compile(r'\breached\("([a-z_.]+)"\)')
 
 
-def named_points() -> list[str]:
+def named_points(rooms: Sequence[str] = _ROOMS) -> list[str]:
     """Read the names of all points off the code."""
-    files = [file for room in _ROOMS for file in sorted((ROOT / room).rglob("*.py"))]
+    files = [file for room in rooms for file in sorted((ROOT / room).rglob("*.py"))]
     return sorted(name for file in files for name in _POINT.findall(file.read_text()))
 
 
@@ -78,8 +78,12 @@ def all_trials(ground: Ground) -> Iterator[Trial]:
 
 
 def few_trials(ground: Ground, trials: Sequence[Trial]) -> list[Trial]:
-    """One trial of each point in each database, the kinds taking turns; all between two nodes."""
+    """One trial of each point, the kinds and the databases taking turns; all between two nodes.
+
+    The journal's own points are tried in each database.
+    """
     turns = cycle(KINDS)
+    twice = named_points(["journal"])
     chosen: dict[tuple[str, str], Trial] = {}
     between = [
         each
@@ -89,8 +93,10 @@ def few_trials(ground: Ground, trials: Sequence[Trial]) -> list[Trial]:
     ]
     points = sorted({each.kill.point for each in trials})
     for _ in KINDS:
-        for database in ground.databases:
+        for number, database in enumerate(ground.databases):
             for point in points:
+                if point not in twice and points.index(point) % len(ground.databases) != number:
+                    continue
                 one = (next(turns), database, point)
                 fit = [t for t in trials if (t.kind, t.database, t.kill.point) == one]
                 if fit:
