@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from plangate.plan.schedule import order
 from plangate.plan.shape.scope import did_you_mean, plan_shapes
+from plangate.plan.shape.tokens import steps_in
 from plangate.plan.value.refs import Ref, leaves
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class Ground:
         self.facts = facts
         self.sourced = sourced
         self._lookups_left = _NEAREST_LOOKUPS
+        self._read_by: dict[str, frozenset[str]] = {}
 
     @cached_property
     def shapes(self) -> PlanShapes:
@@ -154,6 +156,16 @@ class Ground:
             for each in self.values
             if (ref := _ref(each.value)) is not None
         )
+
+    def read_by(self, rule: str) -> frozenset[str]:
+        """Return the ids of the steps that a rule reads; each text is taken apart once.
+
+        Kept here and not in a cache of some thousand texts, which a plan with more rules than that
+        would go round in and never find anything.
+        """
+        if rule not in self._read_by:
+            self._read_by[rule] = steps_in(rule)
+        return self._read_by[rule]
 
     def nearest(self, name: str, known: Collection[str]) -> str:
         """Return a hint with the nearest known names; after many lookups, nothing.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Annotated, TypeAlias, TypeVar
+from typing import Annotated, Self, TypeAlias, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -32,6 +32,16 @@ class Frozen(BaseModel):
     """Base of each value that is stored, hashed or shown to a person for approval."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    def __copy__(self) -> Self:
+        """Copy the fields alone: what was worked out from them (a hash) may not fit a changed copy.
+
+        `model_copy(update=...)` comes through here before it puts the changes in.
+        """
+        copied = super().__copy__()
+        for name in copied.__dict__.keys() - type(self).model_fields.keys():
+            del copied.__dict__[name]
+        return copied
 
 
 F = TypeVar("F", bound=Frozen)
