@@ -8,7 +8,7 @@ languages and two years give the same hash.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, Self, TypeAlias, TypeVar
 
@@ -75,6 +75,26 @@ def first_fault(error: ValidationError) -> str:
     """Return the first thing that `parse` found wrong, with its place: `steps.0.id: ...`."""
     fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
     return ": ".join(filter(None, (".".join(map(str, fault["loc"])), fault["msg"])))
+
+
+def fault_in_text(
+    error: ValidationError,
+    line_of: Callable[[list[str]], int],
+    names: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """Return the first thing that `parse` found wrong in a file: `line 3: steps.0.id: ...`.
+
+    Args:
+        error: What was found.
+        line_of: Gives the line, from 1, of a place in the file.
+        names: What the file calls a field where it does not use the field's own name.
+    """
+    fault = error.errors()[0]
+    where = [names.get(str(part), str(part)) for part in fault["loc"]]
+    says = "unknown key" if fault["type"] == "extra_forbidden" else fault["msg"]
+    says = says.removeprefix("Value error, ")
+    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    return f"line {line_of(where)}: {'.'.join(where) or 'file'}: {says}{more}"
 
 
 def freeze(value: Json) -> Json:
