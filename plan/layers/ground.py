@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from plangate.plan.schedule import order
@@ -88,7 +88,9 @@ class Ground:
         self.facts = facts
         self.sourced = sourced
         self._lookups_left = _NEAREST_LOOKUPS
-        self._read_by: dict[str, frozenset[str]] = {}
+        self.read_by = cache(steps_in)
+        """By rule, the ids of the steps that it reads. Its own cache: a plan with more rules than a
+        common one holds would go round in that and never find anything."""
 
     @cached_property
     def shapes(self) -> PlanShapes:
@@ -156,16 +158,6 @@ class Ground:
             for each in self.values
             if (ref := _ref(each.value)) is not None
         )
-
-    def read_by(self, rule: str) -> frozenset[str]:
-        """Return the ids of the steps that a rule reads; each text is taken apart once.
-
-        Kept here and not in a cache of some thousand texts, which a plan with more rules than that
-        would go round in and never find anything.
-        """
-        if rule not in self._read_by:
-            self._read_by[rule] = steps_in(rule)
-        return self._read_by[rule]
 
     def nearest(self, name: str, known: Collection[str]) -> str:
         """Return a hint with the nearest known names; after many lookups, nothing.
