@@ -8,6 +8,7 @@ languages and two years give the same hash.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, Self, TypeAlias, TypeVar
@@ -134,6 +135,34 @@ def load_json(text: str | bytes) -> JsonValue:
     """Parse JSON text to plain data."""
     plain: JsonValue = from_json(text)
     return plain
+
+
+def load_written(text: str | bytes) -> JsonValue:
+    """Parse JSON text that a person or a model wrote, where a key must not occur twice.
+
+    Readers of JSON take the first of the two, or the last, or both: what one checked and another
+    runs would differ.
+
+    Raises:
+        ValueError: It is no JSON, or names the key.
+    """
+    plain = load_json(text)
+    json.loads(text, object_pairs_hook=each_once)
+    return plain
+
+
+def each_once(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+    """Return the object of some pairs, for `object_pairs_hook`.
+
+    Raises:
+        ValueError: A key occurs twice.
+    """
+    found: dict[str, JsonValue] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"key {name[:80]!r} occurs twice")
+        found[name] = value
+    return found
 
 
 Args: TypeAlias = Annotated[
