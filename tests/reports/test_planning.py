@@ -23,6 +23,7 @@ from plangate.journal.view import fold
 from plangate.models.planning import Brief, draft_plan
 from plangate.nodes.ending import ending_of
 from plangate.plan.errors import PlanRejected
+from plangate.plan.layers.run import validate
 from plangate.plan.policy import Policy
 from plangate.plan.value.plan import Budget
 from tests.door.ledgers import WORLD, office
@@ -42,6 +43,8 @@ from tests.door.test_model import (
 from tests.models import test_draft
 from tests.models.fake_openai import Said, serving
 from tests.models.test_strict import nodes
+from tests.plan import test_patch
+from tests.plan.workshop import facts
 
 DRAFT = json.loads(draft())
 ALLOWED = 'schema = 1\n[[allow]]\ntool = "*"\n[[deny]]\ntool = "notes_of_all"\n'
@@ -138,6 +141,16 @@ def test_a_person_cannot_edit_a_cycle_or_a_stranded_step_into_a_plan(tmp_path):
 
         assert shop.runtime.view(run_id).version == 1
         assert WORLD.done == []
+
+
+def test_a_repair_that_makes_a_cycle_is_refused_like_any_plan():
+    patched = test_patch.applied({"op": "update", "step": "S1", "after": ["S5"]})
+
+    report = validate(patched.plan, facts())
+
+    said = [each.says for each in report.errors if each.code == "cycle"]
+    assert [all(f"S{n}" in each for n in range(1, 6)) for each in said] == [True]
+    assert 5 in report.not_evaluated
 
 
 # 24: free-form arguments and strict providers
