@@ -30,7 +30,7 @@ class Versions:
         """
         event = entry.event
         attempt = getattr(event, "attempt_id", "")
-        own: int = getattr(event, "plan_version", None) or getattr(event, "version", 0)
+        own = int(getattr(event, "plan_version", 0) or getattr(event, "version", 0))
         found = own or self._of_attempt.get(attempt, self._now)
         self._now = max(self._now, found)
         if attempt:

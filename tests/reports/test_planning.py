@@ -149,7 +149,7 @@ def test_a_repair_that_makes_a_cycle_is_refused_like_any_plan():
     report = validate(patched.plan, facts())
 
     said = [each.says for each in report.errors if each.code == "cycle"]
-    assert [all(f"S{n}" in each for n in range(1, 6)) for each in said] == [True]
+    assert [all(f"S{n}" in each for n in (1, 3, 4, 5)) for each in said] == [True]
     assert 5 in report.not_evaluated
 
 
