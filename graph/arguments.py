@@ -33,18 +33,19 @@ def resolved(step: Step, values: Mapping[str, Json]) -> Resolved:
     """
     sources = dict(_sources(step.args))
     known = all(_has(ref, values) for ref in refs_in(step.args))
-    args = {name: _value(value, values) for name, value in step.args.items()}
+    args = {name: filled(value, values) for name, value in step.args.items()}
     return Resolved(args, sources, known)
 
 
-def _value(value: Json, values: Mapping[str, Json]) -> Json:
+def filled(value: Json, values: Mapping[str, Json]) -> Json:
+    """Return a value with each reference in it replaced, where that is known."""
     if isinstance(value, str):
         ref = Ref.parse(value)
         return ref.resolve(values) if ref is not None and _has(ref, values) else value
     if isinstance(value, Mapping):
-        return {key: _value(item, values) for key, item in value.items()}
+        return {key: filled(item, values) for key, item in value.items()}
     if isinstance(value, Sequence):
-        return [_value(item, values) for item in value]
+        return [filled(item, values) for item in value]
     return value
 
 

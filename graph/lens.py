@@ -11,9 +11,10 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from plangate.plan.value.frozen import Json
+if TYPE_CHECKING:
+    from plangate.plan.value.frozen import Json
 
 T = TypeVar("T")
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
@@ -98,6 +99,11 @@ def block(shown: Json) -> str:
     return f"{fence}json\n{text}\n{fence}"
 
 
+def is_blank(char: str) -> bool:
+    """True for what counts as a letter, mark or symbol and shows nothing."""
+    return _BLANKS.match(char) is not None
+
+
 def _gap(shown: int, given: int) -> str:
     return f"[cut: {shown} of {given} elements]"
 
@@ -105,7 +111,7 @@ def _gap(shown: int, given: int) -> str:
 def _is_unseen(char: str) -> bool:
     if char in _SPACES or " " < char < "\x7f":
         return False
-    return unicodedata.category(char) in _UNSEEN or _BLANKS.match(char) is not None
+    return unicodedata.category(char) in _UNSEEN or is_blank(char)
 
 
 def _escaped(char: str) -> str:

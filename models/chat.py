@@ -121,6 +121,7 @@ def _without_retries(chat: Any) -> Any:
             "async_client": root.chat.completions,
             "use_responses_api": bool(chat.use_responses_api),
             "disable_streaming": True,  # a stream from a server of one's own has no usage (tried)
+            "streaming": False,  # else the client asks for a stream and cannot read it (tried)
         }
     )
 

@@ -13,7 +13,7 @@ from plangate.models.reading import read_as
 from plangate.models.wire import PlanDraft
 from plangate.plan.codes import issue
 from plangate.plan.layers.run import read_plan
-from plangate.plan.value.frozen import canonical, digest, load_json
+from plangate.plan.value.frozen import canonical, digest, load_written
 from plangate.plan.value.plan import Author, Budget, Constraint, Plan
 from plangate.plan.value.refs import Ref, refs_in
 
@@ -159,11 +159,12 @@ class _Writer:
 
     def _literal(self, arg: DraftArg, step: str | None, where: str) -> Any:
         try:
-            value = load_json("" if arg.value_json is None else arg.value_json)
+            value = load_written("" if arg.value_json is None else arg.value_json)
             canonical(value)  # refuses NaN and numbers that readers of JSON do not agree on
-        except ValueError:
+        except ValueError as exc:
             hint = 'Write JSON text: a text needs its quotes, as "\\"EUR\\"".'
-            self._say("bad_value", step, where, "value_json is not exact JSON", hint)
+            says = f": {exc}" if "occurs twice" in str(exc) else ""
+            self._say("bad_value", step, where, f"value_json is not exact JSON{says}", hint)
             return None
         if next(refs_in(value), None) is not None:
             hint = "Use source `step` or `input`."

@@ -75,7 +75,7 @@ def fault_of(error: Exception, now: datetime | None = None) -> Fault:
         return Fault(code="timeout", retry=True, charged=_was_sent(error), cause=error)
     if any("connection" in name for name in names) or isinstance(error, OSError):
         return Fault(code="connection", retry=True, charged=_was_sent(error), cause=error)
-    return Fault(code="error", cause=error)
+    return Fault(code="error", charged=True, cause=error)  # nobody knows whether it was sent
 
 
 def _was_sent(error: BaseException | None) -> bool:

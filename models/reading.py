@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
 
 from pydantic import ValidationError
 
-from plangate.plan.value.frozen import Frozen, parse
+from plangate.plan.value.frozen import Frozen, each_once, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -50,9 +50,12 @@ def read_as(kind: type[F], text: str) -> F | tuple[Flaw, ...]:
     if found is None:
         return (Flaw("unparsable", (), _why_unparsable(text)),)
     try:
+        json.loads(found, object_pairs_hook=each_once)
         return parse(kind, found)
     except ValidationError as exc:
         return flaws_of(exc)
+    except (ValueError, RecursionError) as exc:
+        return (Flaw("unparsable", (), f"the JSON object in the answer: {exc}"[:_LONGEST_SAID]),)
 
 
 def flaws_of(error: ValidationError) -> tuple[Flaw, ...]:

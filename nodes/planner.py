@@ -20,11 +20,13 @@ from plangate.nodes.kit import Kit
 from plangate.nodes.report import report_of
 from plangate.nodes.rounds import may_draft
 from plangate.nodes.said import said_by_people
-from plangate.plan.errors import ConfigError, ModelFailed
+from plangate.plan.errors import ConfigError, ModelFailed, PlanRejected
 from plangate.plan.issue import Issue
 from plangate.plan.templates import choose
 from plangate.plan.value.diff import diff
 from plangate.plan.value.plan import Plan
+
+_MOST_SAID = 5
 
 
 async def planner(state: State, session: Session, kit: Kit) -> dict[str, Any]:
@@ -34,8 +36,9 @@ async def planner(state: State, session: Session, kit: Kit) -> dict[str, Any]:
     a template plans where none is, and takes over where a model keeps failing.
 
     Raises:
-        ConfigError: Neither can plan this goal.
-        ModelFailed: The model failed and no template fits.
+        ConfigError: There is neither, or the template does not take the inputs.
+        ModelFailed: The model gave no answer and there is no template.
+        PlanRejected: What it wrote was no plan, as often as it was asked, and there is no template.
     """
     _begin(state, session)
     if session.view.pending_questions:
@@ -69,11 +72,12 @@ def _begin(state: State, session: Session) -> None:
 
 async def _drafted(session: Session, kit: Kit) -> Drafted | None:
     """Let the model write a draft that compiles; None where it cannot and a template has to."""
+    issues = _last_issues(session)
     while kit.model is not None and may_draft(session.view):
         try:
             drafted = await draft_plan(
                 kit.model,
-                _brief(session, kit),
+                _brief(session, kit, issues),
                 book=kit.book,
                 on_call=session.emit,
                 meter=kit.meter(session, kit.budget),
@@ -84,11 +88,12 @@ async def _drafted(session: Session, kit: Kit) -> Drafted | None:
             return None
         if drafted.plan is not None:
             return drafted
-        session.emit(DraftRefused(draft=session.put(drafted.text), issues=drafted.issues))
+        issues = drafted.issues
+        session.emit(DraftRefused(draft=session.put(drafted.text), issues=issues))
     return None
 
 
-def _brief(session: Session, kit: Kit) -> Brief:
+def _brief(session: Session, kit: Kit, issues: tuple[Issue, ...]) -> Brief:
     return Brief(
         goal=session.run.goal,
         goal_id=session.run.goal_id,
@@ -96,7 +101,7 @@ def _brief(session: Session, kit: Kit) -> Brief:
         catalog=kit.catalog(session),
         policy=kit.policy,
         budget=kit.budget,
-        issues=_last_issues(session),
+        issues=issues,
         feedback="\n".join(said_by_people(session)),
     )
 
@@ -144,8 +149,10 @@ def _filled(session: Session, kit: Kit) -> Plan:
     """Fill the template; where it cannot be, the run is over, and its thread free for another."""
     try:
         return _fill(session, kit)
-    except ConfigError as exc:
-        why = str(exc)
+    except (ConfigError, PlanRejected) as exc:
+        issues: tuple[Issue, ...] = getattr(exc, "issues", ())
+        said = [f"{each.code} {each.field or 'plan'}: {each.says}" for each in issues]
+        why = "; ".join(said[:_MOST_SAID]) or str(exc)
         report = report_of(session, None, Ending("failed", "fail", why), [], ())
         ended = RunEnded(ending="failed", verdict="fail", why=why, report=session.put(report))
         session.emit(ended)
@@ -153,6 +160,10 @@ def _filled(session: Session, kit: Kit) -> Plan:
 
 
 def _fill(session: Session, kit: Kit) -> Plan:
+    if kit.model is not None and not kit.templates:
+        refused = session.view.refused
+        issues = refused[-1].issues if refused else _last_issues(session)
+        raise PlanRejected(issues, hint="Try another model, or give the agent a template.")
     return choose(kit.templates, session.view.task).fill(
         session.run.goal,
         _inputs(session),

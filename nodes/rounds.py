@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from plangate.journal.view import RunView
+from plangate.plan.issue import Issue
 
 MOST_REPAIRS = 2
 """Drafts after the first one, counted anew when a person asks for changes."""
@@ -17,12 +18,19 @@ def may_draft(view: RunView) -> bool:
 
 
 def _stuck(view: RunView) -> bool:
+    refused = [_found(each.issues) for each in view.refused[-2:]]
+    if view.drafts > 1 and len(refused) > 1 and refused[0] == refused[1]:
+        return True
     versions = [n for n, each in view.plans.items() if each.author.kind == "planner"]
     checked = [view.validated[n] for n in versions[-2:] if n in view.validated]
-    found = [{(issue.code, issue.step) for issue in each.issues} for each in checked]
+    found = [_found(each.issues) for each in checked]
     return (
         view.drafts > 1
         and len(found) > 1
         and found[0] == found[1]
         and not any(each.valid for each in checked)
     )
+
+
+def _found(issues: tuple[Issue, ...]) -> set[tuple[str, str | None, str]]:
+    return {(issue.code, issue.step, issue.field) for issue in issues}

@@ -13,7 +13,7 @@ import yaml
 from pydantic import ValidationError
 
 from plangate.plan.errors import ConfigError
-from plangate.plan.value.frozen import Frozen, parse
+from plangate.plan.value.frozen import Frozen, fault_in_text, parse
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -61,7 +61,8 @@ def read_yaml(kind: type[F], text: str, what: str) -> F:
         data = yaml.load(text, Loader=_Plain)  # noqa: S506 - a SafeLoader
         return parse(kind, {} if data is None else data)
     except ValidationError as exc:
-        raise ConfigError(f"{what} {_first_fault(exc, text)}", hint=_HINT) from exc
+        says = fault_in_text(exc, lambda where: _line_of(text, where))
+        raise ConfigError(f"{what} {says}", hint=_HINT) from exc
     except yaml.MarkedYAMLError as exc:
         line = exc.problem_mark.line + 1 if exc.problem_mark else 1
         raise ConfigError(f"{what} line {line}: {exc.problem}", hint="Correct the YAML.") from exc
@@ -74,16 +75,7 @@ def read_yaml(kind: type[F], text: str, what: str) -> F:
 _HINT = "Correct it; an unknown key is refused, so check its spelling as well."
 
 
-def _first_fault(exc: ValidationError, text: str) -> str:
-    fault = exc.errors()[0]
-    says = "unknown key" if fault["type"] == "extra_forbidden" else fault["msg"]
-    says = says.removeprefix("Value error, ")
-    more = f" (and {exc.error_count() - 1} more)" if exc.error_count() > 1 else ""
-    where = ".".join(str(part) for part in fault["loc"])
-    return f"line {_line_of(text, fault['loc'])}: {where or 'file'}: {says}{more}"
-
-
-def _line_of(text: str, where: Sequence[int | str]) -> int:
+def _line_of(text: str, where: Sequence[str]) -> int:
     node: yaml.Node | None = yaml.compose(text, Loader=_Plain)
     line = 1
     for part in where:
@@ -94,10 +86,10 @@ def _line_of(text: str, where: Sequence[int | str]) -> int:
     return line
 
 
-def _child(node: yaml.Node | None, part: int | str) -> yaml.Node | None:
-    if isinstance(node, yaml.SequenceNode) and isinstance(part, int):
-        found: yaml.Node = node.value[part]
+def _child(node: yaml.Node | None, part: str) -> yaml.Node | None:
+    if isinstance(node, yaml.SequenceNode) and part.isdecimal():
+        found: yaml.Node = node.value[int(part)]
         return found
     if isinstance(node, yaml.MappingNode):
-        return next((value for key, value in node.value if key.value == str(part)), None)
+        return next((value for key, value in node.value if key.value == part), None)
     return None

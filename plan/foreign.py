@@ -33,6 +33,7 @@ Id: TypeAlias = int | float | str
 Texts: TypeAlias = str | tuple[str, ...]
 _OUR_ID = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}")
 _RISKS = {"read_only": "read", "readonly": "read", "read-only": "read"}
+_ONLY_OURS = frozenset({"goal_id", "task_type", "author", "schema_version"})
 _NAMES = {"missing": "missing_field", "extra_forbidden": "unknown_field"}
 
 
@@ -104,12 +105,59 @@ def form_of(data: object) -> type[_Form] | None:
     steps = data.get("steps") if isinstance(data, Mapping) else None
     if isinstance(steps, str) or not isinstance(steps, Sequence) or not steps:
         return None
+    if isinstance(data, Mapping) and data.keys() & _ONLY_OURS:
+        return None  # ours with a field of another form: an issue, and no guess at what is meant
     said = {name for step in steps if isinstance(step, Mapping) for name in step}
     if "action" in said:
         return ActionPlan
     if "capability" in said:
         return CapabilityPlan
     return ToolPlan if "tool" in said and said & {"depends_on", "args_from", "risk"} else None
+
+
+class Mapped(Frozen):
+    """How a plan of a foreign form is read as one of ours."""
+
+    form: str
+    ids: FrozenMap[str]
+    """By id of a step there, the id here; only where they differ."""
+
+    fields: FrozenMap[str]
+    """By field that occurs there, where it stands here; only where they differ."""
+
+
+def mapped(data: object) -> Mapped | None:
+    """Say how `import_plan` reads plain JSON data; None: it has no foreign form."""
+    form = form_of(data)
+    if form is None or not isinstance(data, Mapping):
+        return None
+    steps = [step for step in data["steps"] if isinstance(step, Mapping)]
+    said = {name for each in (data, *steps) for name in each}
+    ids = [step["id"] for step in steps if isinstance(step.get("id"), (int, float, str))]
+    return Mapped(
+        form=form.__name__,
+        ids={str(each): our_id(each) for each in ids if our_id(each) != each},
+        fields={name: ours for name, ours in _OURS.items() if name in said},
+    )
+
+
+_OURS = {
+    "plan_id": "author.name",
+    "success_criteria": "success_criteria[].claim, without a rule",
+    "abort_conditions": "success_criteria[].claim, as `It never came to`",
+    "depends_on": "after",
+    "action": "tool where it names one, else the objective of a milestone",
+    "capability": "tool",
+    "args_from": "args",
+    "success": "success[].claim, without a rule",
+    "fallback": "constraints[].text",
+    "risk": "declared.side_effect",
+    "side_effect": "declared.side_effect",
+    "reversible": "declared.reversible",
+    "max_attempts": "declared.max_attempts",
+    "timeout_seconds": "declared.timeout_s",
+    "estimated_cost": "declared",
+}
 
 
 def import_plan(

@@ -79,7 +79,7 @@ from plangate.plan.policy_rules import (
     Tiers,
     ToolRule,
 )
-from plangate.plan.value.frozen import Frozen, canonical, digest, parse
+from plangate.plan.value.frozen import Frozen, canonical, digest, fault_in_text, parse
 from plangate.plan.value.plan import Budget
 
 if TYPE_CHECKING:
@@ -243,18 +243,11 @@ def _read(kind: type[Policy], data: dict[str, object], text: str) -> Policy:
         policy = parse(kind, {_FIELDS.get(key, key): value for key, value in data.items()})
         canonical(policy)  # refuses numbers that have no exact form
     except ValidationError as exc:
-        raise ConfigError(f"policy {_first_fault(exc, text)}", hint=_HINT) from exc
+        says = fault_in_text(exc, lambda where: _line_of(text, where), _KEYS)
+        raise ConfigError(f"policy {says}", hint=_HINT) from exc
     except ValueError as exc:
         raise ConfigError(f"policy: {exc}", hint="Use numbers below 2**53.") from exc
     return policy
-
-
-def _first_fault(exc: ValidationError, text: str) -> str:
-    fault = exc.errors()[0]
-    where = [str(_KEYS.get(str(part), part)) for part in fault["loc"]]
-    says = "unknown key" if fault["type"] == "extra_forbidden" else fault["msg"]
-    more = f" (and {exc.error_count() - 1} more)" if exc.error_count() > 1 else ""
-    return f"line {_line_of(text, where)}: {'.'.join(where)}: {says}{more}"
 
 
 def _line_of(text: str, where: list[str]) -> int:

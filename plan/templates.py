@@ -3,7 +3,8 @@
 The file is YAML. Steps, checks, conditions and constraints have the very fields of
 `plangate.plan.value`; a parameter is read as `${inputs.name}` in arguments and as `inputs.name` in
 rules, and is never pasted into a text except the goal's, which only people read. A template whose
-argument values are mostly parameters is refused: it fixes nothing.
+argument values are mostly parameters fixes little, and `fixes_little` says so: a warning where a
+person wrote it (a first template of three values may well have two), no more.
 
     template: refund                     # the id, and the plan's task_type
     version: 3
@@ -100,7 +101,7 @@ class Template(Frozen):
         """Read a template.
 
         Raises:
-            ConfigError: The file does not fit, a hole has no parameter, or holes are most of it.
+            ConfigError: The file does not fit, or a hole has no parameter.
         """
         template = read_yaml(cls, text, "template")
         for says, hint in _faults(template):
@@ -156,6 +157,16 @@ class Template(Frozen):
             "required": [each.name for each in self.parameters],
             "additionalProperties": False,
         }
+
+    @property
+    def fixes_little(self) -> str:
+        """Say that more than half of the argument values are parameters; empty: they are not."""
+        values = [value for step in self.steps for _, value in leaves(step.args)]
+        holes = [ref for ref in map(Ref.parse, values) if ref and ref.source == "user"]
+        if 2 * len(holes) <= len(values):
+            return ""
+        says = f"template {self.template!r} has parameters in {len(holes)} of {len(values)}"
+        return f"{says} argument values: it is more a form than a plan"
 
     def _checked(self, inputs: Mapping[str, Json]) -> dict[str, Json]:
         known = {each.name for each in self.parameters}
@@ -217,11 +228,4 @@ def _faults(template: Template) -> Iterator[tuple[str, str]]:
         yield (
             f"reads inputs without a parameter: {', '.join(stray) or 'inputs'}",
             "Declare each under `parameters:`, or correct the name.",
-        )
-    values = [value for step in template.steps for _, value in leaves(step.args)]
-    holes = [ref for ref in map(Ref.parse, values) if ref is not None and ref.source == "user"]
-    if 2 * len(holes) > len(values):
-        yield (
-            f"has {len(holes)} parameters in {len(values)} argument values: it fixes too little",
-            "Read values from earlier steps, write constants, or let a planner plan it.",
         )

@@ -10,7 +10,6 @@ from plangate.plan.catalog import Effect
 from plangate.plan.codes import issue
 from plangate.plan.layers.effects import is_proved, needs_proof
 from plangate.plan.layers.rules import rules_in
-from plangate.plan.shape.tokens import steps_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,7 +61,7 @@ def goal_is_checked(ground: Ground) -> Iterator[Issue]:
             says = f"criterion {check.id!r} is {check.level}; the budget demands"
             says += f" {plan.budget.min_level}"
             yield issue("weak_criterion", says, field=f"{field}.level")
-        if check.rule is not None and check.tool is None and not steps_in(check.rule):
+        if check.rule is not None and check.tool is None and not ground.read_by(check.rule):
             says = f"criterion {check.id!r} looks at no step and uses no tool"
             yield issue("no_evidence", says, field=f"{field}.rule")
 
@@ -135,7 +134,9 @@ def _used(ground: Ground) -> frozenset[str]:
     """Ids of steps that somebody needs: for their output, as a guard, or because policy says so."""
     plan = ground.plan
     read = (use.ref.head for use in ground.uses if use.ref.head != use.step)
-    ruled = (step for each in rules_in(plan) for step in steps_in(each.rule) if step != each.step)
+    ruled = (
+        step for each in rules_in(plan) for step in ground.read_by(each.rule) if step != each.step
+    )
     guards = {step.id for step in plan.steps if step.success or step.preconditions}
     waited = (need for step in plan.steps for need in step.after if need in guards)
     taken = (

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from plangate.plan.schedule import order
 from plangate.plan.shape.scope import did_you_mean, plan_shapes
+from plangate.plan.shape.tokens import steps_in
 from plangate.plan.value.refs import Ref, leaves
 
 if TYPE_CHECKING:
@@ -87,6 +88,9 @@ class Ground:
         self.facts = facts
         self.sourced = sourced
         self._lookups_left = _NEAREST_LOOKUPS
+        self.read_by = cache(steps_in)
+        """By rule, the ids of the steps that it reads. Its own cache: a plan with more rules than a
+        common one holds would go round in that and never find anything."""
 
     @cached_property
     def shapes(self) -> PlanShapes:

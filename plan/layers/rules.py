@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from plangate.plan.codes import issue
 from plangate.plan.shape.cel import Compiled, compile_rule
 from plangate.plan.shape.scope import rule_scope
-from plangate.plan.shape.tokens import steps_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,6 +46,7 @@ def rules_compile(ground: Ground) -> Iterator[Issue]:
             ground.plan, catalog, step=each.step, observed=each.observed, before=each.before
         )
         compiled = compile_rule(each.rule, scope)
+        ground.read_by(each.rule)  # its words are at hand now; layer 7 asks for this as well
         if isinstance(compiled, Compiled):
             yield from _unchecked(ground, each, compiled)
             continue
@@ -86,7 +86,7 @@ def _unchecked(ground: Ground, each: RuleAt, compiled: Compiled) -> Iterator[Iss
 
 
 def _rests_on_unknown_tool(ground: Ground, each: RuleAt) -> bool:
-    names = ("result", "observed", *(f"steps.{step}" for step in steps_in(each.rule)))
+    names = ("result", "observed", *(f"steps.{step}" for step in ground.read_by(each.rule)))
     said = [name for name in names if name in each.rule]
     return not all(_is_known(ground, each, name) for name in said)
 

@@ -22,7 +22,7 @@ from plangate.plan.layers import (
     tools,
 )
 from plangate.plan.layers.ground import Ground
-from plangate.plan.value.frozen import load_json, parse
+from plangate.plan.value.frozen import load_written, parse
 from plangate.plan.value.plan import Plan
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def read_plan(source: str | bytes | object) -> Plan | Report:
     data = source
     try:
         if isinstance(source, (str, bytes)):
-            data = load_json(source)
+            data = load_written(source)
         return parse(Plan, data)
     except ValidationError as exc:
         return _unread(schema.misread(exc, data))

@@ -8,9 +8,10 @@ languages and two years give the same hash.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Annotated, TypeAlias, TypeVar
+from typing import Annotated, Self, TypeAlias, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -32,6 +33,16 @@ class Frozen(BaseModel):
     """Base of each value that is stored, hashed or shown to a person for approval."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    def __copy__(self) -> Self:
+        """Copy the fields alone: what was worked out from them (a hash) may not fit a changed copy.
+
+        `model_copy(update=...)` comes through here before it puts the changes in.
+        """
+        copied = super().__copy__()
+        for name in copied.__dict__.keys() - type(self).model_fields.keys():
+            del copied.__dict__[name]
+        return copied
 
 
 F = TypeVar("F", bound=Frozen)
@@ -65,6 +76,26 @@ def first_fault(error: ValidationError) -> str:
     """Return the first thing that `parse` found wrong, with its place: `steps.0.id: ...`."""
     fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
     return ": ".join(filter(None, (".".join(map(str, fault["loc"])), fault["msg"])))
+
+
+def fault_in_text(
+    error: ValidationError,
+    line_of: Callable[[list[str]], int],
+    names: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """Return the first thing that `parse` found wrong in a file: `line 3: steps.0.id: ...`.
+
+    Args:
+        error: What was found.
+        line_of: Gives the line, from 1, of a place in the file.
+        names: What the file calls a field where it does not use the field's own name.
+    """
+    fault = error.errors()[0]
+    where = [names.get(str(part), str(part)) for part in fault["loc"]]
+    says = "unknown key" if fault["type"] == "extra_forbidden" else fault["msg"]
+    says = says.removeprefix("Value error, ")
+    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    return f"line {line_of(where)}: {'.'.join(where) or 'file'}: {says}{more}"
 
 
 def freeze(value: Json) -> Json:
@@ -104,6 +135,34 @@ def load_json(text: str | bytes) -> JsonValue:
     """Parse JSON text to plain data."""
     plain: JsonValue = from_json(text)
     return plain
+
+
+def load_written(text: str | bytes) -> JsonValue:
+    """Parse JSON text that a person or a model wrote, where a key must not occur twice.
+
+    Readers of JSON take the first of the two, or the last, or both: what one checked and another
+    runs would differ.
+
+    Raises:
+        ValueError: It is no JSON, or names the key.
+    """
+    plain = load_json(text)
+    json.loads(text, object_pairs_hook=each_once)
+    return plain
+
+
+def each_once(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+    """Return the object of some pairs, for `object_pairs_hook`.
+
+    Raises:
+        ValueError: A key occurs twice.
+    """
+    found: dict[str, JsonValue] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"key {name[:80]!r} occurs twice")
+        found[name] = value
+    return found
 
 
 Args: TypeAlias = Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, JsonValue
@@ -160,12 +161,12 @@ class Step(Frozen):
             said.append(self.question.details)  # type: ignore[arg-type]
         return tuple(refs_in(said))
 
-    @property
+    @cached_property
     def data_needs(self) -> frozenset[str]:
         """Ids of steps whose output this one reads."""
         return frozenset(ref.step for ref in self.refs if ref.step is not None)
 
-    @property
+    @cached_property
     def needs(self) -> frozenset[str]:
         """Ids of all steps that must settle before this one may start."""
         return frozenset(self.after) | self.data_needs

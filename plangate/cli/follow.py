@@ -16,6 +16,28 @@ POLL_S = 0.05
 """Twenty looks a second seem immediate to a person, and cost a reader of SQLite nothing."""
 
 
+class Versions:
+    """Says which version of the plan each event belongs to; is shown each event of a run once."""
+
+    def __init__(self) -> None:
+        self._now = 0
+        self._of_attempt: dict[str, int] = {}
+
+    def of(self, entry: Entry) -> int:
+        """Return the version; 0: before there was a plan.
+
+        A late end of an attempt belongs to the version under which the attempt began.
+        """
+        event = entry.event
+        attempt = getattr(event, "attempt_id", "")
+        own = int(getattr(event, "plan_version", 0) or getattr(event, "version", 0))
+        found = own or self._of_attempt.get(attempt, self._now)
+        self._now = max(self._now, found)
+        if attempt:
+            self._of_attempt.setdefault(attempt, found)
+        return found
+
+
 class Follower:
     """One reader of one run's log, from a given event on.
 

@@ -24,13 +24,16 @@ _ROUNDS = 3
 
 
 def filled(contracts: Contracts, goal: str, inputs: Mapping[str, Any], *, task: str) -> Plan:
-    """Fill the template that is meant.
+    """Fill the template that is meant; say so on stderr where it leaves nearly all open.
 
     Raises:
         ConfigError: No template, no such template, several, or wrong inputs.
     """
     templates = [Template.from_yaml(text) for text in contracts.agent.templates]
-    return choose(templates, task).fill(
+    template = choose(templates, task)
+    if template.fixes_little:
+        say(f"warning: {template.fixes_little}")
+    return template.fill(
         goal,
         inputs,
         _GOAL_ID,

@@ -66,23 +66,27 @@ def make(
 @plan.command()
 @click.argument("file")
 @agent_option(required=True)
+@inputs_option
 @json_option
-def check(file: str, agent_name: str, as_json: bool) -> None:
-    """Check a plan file layer by layer; - reads stdin. Exit 3 if it has issues."""
+def check(file: str, agent_name: str, inputs: Mapping[str, Any], as_json: bool) -> None:
+    """Check a plan file layer by layer; - reads stdin. Exit 3 if it has issues.
+
+    A plan in the form of somebody else (numbered actions, capabilities, tools with their sources)
+    is read as one of ours, and it is said how; --input gives what it only refers to.
+    """
     from plangate.cli.planfile import read_file
+    from plangate.cli.render_issues import mapped_line, report_json, report_lines
     from plangate.plan.value.plan import Plan
 
     contracts = _contracts(agent_name)
-    found = read_file(file)
-    report = contracts.check(found) if isinstance(found, Plan) else found
+    found = read_file(file, contracts.catalog, inputs)
+    report = contracts.check(found.plan) if isinstance(found.plan, Plan) else found.plan
     if as_json:
-        from plangate.cli.render_issues import report_json
-
-        echo_json(report_json(report))
+        read_as = found.mapped.model_dump(mode="json") if found.mapped else None
+        echo_json({**report_json(report), "read_as": read_as})
     else:
-        from plangate.cli.render_issues import report_lines
-
-        put(data_console(), report_lines(report))
+        heading = [mapped_line(found.mapped)] if found.mapped else []
+        put(data_console(), [*heading, *report_lines(report)])
     if not report.valid:
         click.get_current_context().exit(PlanRejected.exit_code)
 

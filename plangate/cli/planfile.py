@@ -4,29 +4,73 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import ConfigDict
 
 from plangate.plan.document import read_yaml
 from plangate.plan.errors import ConfigError, PlanRejected
+from plangate.plan.foreign import Mapped, form_of, import_plan, mapped
 from plangate.plan.layers.run import read_plan
-from plangate.plan.value.frozen import Frozen
+from plangate.plan.value.frozen import Frozen, load_json
 from plangate.plan.value.plan import Plan
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from plangate.plan.catalog import Catalog
     from plangate.plan.issue import Report
+    from plangate.plan.value.frozen import Json
+
+_GOAL_ID = "unset"
+"""Of a foreign plan, which has none; no part of its content hash."""
 
 LARGEST_BYTES = 64_000_000
 
 
-def read_file(name: str) -> Plan | Report:
-    """Read a plan, or report why what is there is none.
+class Found(NamedTuple):
+    """What is in a plan file."""
+
+    plan: Plan | Report
+    """A report says why it is no plan."""
+
+    mapped: Mapped | None = None
+    """How it was read where it has the form of somebody else."""
+
+
+def read_file(name: str, catalog: Catalog, inputs: Mapping[str, Json]) -> Found:
+    """Read a plan of our form or of a foreign one, or report why what is there is none.
+
+    Args:
+        name: The file.
+        catalog: Gives the arguments of a foreign plan their names.
+        inputs: What the user gave, for a foreign plan, which only refers to it.
 
     Raises:
-        ConfigError: There is no such file, or it cannot be read as text.
+        ConfigError: There is no such file, it cannot be read as text, or inputs were given for a
+            plan that has its own.
     """
-    return read_plan(_data(name, _text(name)))
+    data = _data(name, _text(name))
+    ours = read_plan(data)
+    foreign = None if isinstance(ours, Plan) else _foreign(data)
+    if foreign is not None:
+        plan = import_plan(foreign, catalog, goal_id=_GOAL_ID, inputs=inputs)
+        return Found(plan, mapped(foreign))
+    if inputs:
+        raise ConfigError(
+            f"plan file {name!r} has its own inputs",
+            hint="Leave --input out, or change the file.",
+        )
+    return Found(ours)
+
+
+def _foreign(data: object) -> object | None:
+    """Return plain data of a foreign form; None: it is of none."""
+    try:
+        plain = load_json(data) if isinstance(data, str) else data
+    except ValueError:
+        return None
+    return None if form_of(plain) is None else plain
 
 
 def need_plan(name: str) -> Plan:
@@ -36,7 +80,7 @@ def need_plan(name: str) -> Plan:
         ConfigError: As `read_file`.
         PlanRejected: What is there is no plan.
     """
-    found = read_file(name)
+    found = read_plan(_data(name, _text(name)))
     if not isinstance(found, Plan):
         raise PlanRejected(found.errors, hint=f"See plangate plan check {name}.")
     return found

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
+    from plangate.plan.foreign import Mapped
     from plangate.plan.issue import Issue, Report
 
 _STYLE = {"error": "bold red", "warning": "yellow"}
@@ -44,6 +45,13 @@ def report_lines(report: Report) -> Iterator[Text]:
         )
     else:
         yield line(("not valid", "bold red"), count(len(report.errors), "error"))
+
+
+def mapped_line(mapped: Mapped) -> Text:
+    """Say in one line how a plan of a foreign form was read."""
+    ids = ", ".join(f"{theirs} is {ours}" for theirs, ours in mapped.ids.items()) or "kept"
+    fields = "; ".join(f"{theirs} is {ours}" for theirs, ours in mapped.fields.items())
+    return line(("read as", "bold"), f"{mapped.form}. Ids: {ids}. Fields: {fields or 'kept'}.")
 
 
 def report_json(report: Report) -> dict[str, Any]:

@@ -1,17 +1,20 @@
 """A plan as a tree: what would be called, with which values from where, checked how, at what cost.
 
-It shows what a person needs in order to approve: nothing that acts is folded away.
+It shows what a person needs in order to approve: nothing that acts is folded away, and no value is
+cut, since its end runs as well as its beginning.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rich.tree import Tree
 
 from plangate.cli.terminal import line
+from plangate.graph.arguments import filled
 from plangate.plan.value.frozen import thaw
 from plangate.plan.value.refs import Ref, refs_in
 
@@ -36,7 +39,7 @@ _TIER_SAYS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Sheet:
     """A plan with what is known about it; None or empty where nothing is."""
 
@@ -46,6 +49,17 @@ class Sheet:
     reasons: tuple[str, ...] = ()
     confirm: tuple[str, ...] = ()
     estimate: PlanEstimate | None = None
+    outputs: Mapping[str, Json] = field(default_factory=dict)
+    """Of steps that have ended: with them, arguments are known that were not before."""
+
+    @cached_property
+    def values(self) -> Mapping[str, Json]:
+        """By head of a reference, what is known."""
+        return {"inputs": self.plan.inputs, **self.outputs}
+
+    @cached_property
+    def _prices(self) -> Mapping[str, StepEstimate]:
+        return {row.step: row for row in (self.estimate.steps if self.estimate else ())}
 
     def effect(self, step: Step) -> str:
         """Return the worst that a step can do, by its contract."""
@@ -54,8 +68,7 @@ class Sheet:
 
     def priced(self, step: Step) -> StepEstimate | None:
         """Return what a step will probably take."""
-        rows = self.estimate.steps if self.estimate else ()
-        return next((row for row in rows if row.step == step.id), None)
+        return self._prices.get(step.id)
 
 
 def plan_tree(sheet: Sheet) -> Tree:
@@ -82,12 +95,8 @@ def usd(amount: Decimal | None) -> str:
 
 
 def value(given: Json) -> str:
-    """Return a JSON value on one line, cut where it is long."""
-    said = json.dumps(thaw(given), ensure_ascii=False)
-    return said if len(said) <= _LONGEST else f"{said[:_LONGEST]}… ({len(said)} characters)"
-
-
-_LONGEST = 200
+    """Return a JSON value on one line, all of it."""
+    return json.dumps(thaw(given), ensure_ascii=False)
 
 
 def _head(sheet: Sheet) -> Iterator[Text]:
@@ -130,11 +139,11 @@ def _add_step(tree: Tree, step: Step, sheet: Sheet) -> None:
 
 def _step_rows(step: Step, sheet: Sheet) -> Iterator[Text]:
     for name, given in step.args.items():
-        yield _argument(name, given, sheet.plan.inputs)
+        yield _argument(name, given, sheet.values)
     if step.question is not None:
         yield line(("asks", "bold"), step.question.audience + ":", step.question.text)
         for name, given in step.question.details.items():
-            yield _argument(name, given, sheet.plan.inputs)
+            yield _argument(name, given, sheet.values)
     if step.after:
         yield line(("after", "dim"), ", ".join(step.after))
     for rule in (*((step.when,) if step.when else ()), *step.preconditions):
@@ -152,17 +161,16 @@ def _check(check: Check) -> str:
     return f"{check.level} {check.claim}{looks}"
 
 
-def _argument(name: str, given: Json, inputs: Mapping[str, Json]) -> Text:
-    ref = Ref.parse(given)
+def _argument(name: str, given: Json, values: Mapping[str, Json]) -> Text:
+    ref, known = Ref.parse(given), filled(given, values)
     if ref is None:
         inside = sorted({str(each) for each in refs_in(given)})
         source = f"from {', '.join(inside)}" if inside else "constant"
-        return line(f"{name} =", value(given), (f"({source})", "dim"))
-    if ref.source != "user":
-        place = f"output of {ref.step}" if ref.step else ref.source
-        return line(f"{name} =", str(ref), (f"({place})", "dim"))
-    try:
-        known = value(ref.resolve({"inputs": inputs}))
-    except KeyError:
-        known = str(ref)
-    return line(f"{name} =", known, (f"(user: {ref})", "dim"))
+        return line(f"{name} =", value(known), (f"({source})", "dim"))
+    shown = str(ref) if known is given else value(known)
+    place = f"output of {ref.step}" if ref.step else ref.source
+    if ref.source == "user":
+        return line(f"{name} =", shown, (f"(user: {ref})", "dim"))
+    return line(
+        f"{name} =", shown, (f"({place})" if known is given else f"({place}: {ref})", "dim")
+    )

@@ -24,6 +24,7 @@ from plangate.plan.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from plangate.cli.follow import Versions
     from plangate.journal.runs import Run
     from plangate.runtime import Runtime
 
@@ -127,21 +128,29 @@ def list_runs(status: str | None, limit: int, journal: str, as_json: bool) -> No
 
 @run.command()
 @click.argument("run_id", metavar="RUN")
-@click.option("--after", default=0, help="Only events with a larger number.")
+@click.option(
+    "--after", default=0, type=click.IntRange(0), help="Only events with a larger number."
+)
 @click.option("--follow", is_flag=True, help="Go on until the run ends.")
 @click.option("--type", "only", multiple=True, metavar="TYPE", help="Only these. Repeatable.")
 @journal_option
 @json_option
 def events(run_id: str, after: int, only: tuple[str, ...], journal: str, **how: bool) -> None:
-    """Print the log of a run, one line an event; with --json the events themselves."""
-    from plangate.cli.follow import Follower
+    """Print the log of a run, one line an event; with --json the events themselves.
+
+    Each says under which version of the plan it happened; v0 is before there was one.
+    """
+    from plangate.cli.follow import Follower, Versions
     from plangate.cli.opened import journal_of, opened_journal
 
     _known(only)
     with opened_journal(journal_of(journal, run_id)) as opened:
         opened.runs.get(run_id)
-        is_over: list[bool] = []
-        follower = Follower(opened, run_id, _printer(only, is_over, as_json=how["as_json"]), after)
+        versions, is_over = Versions(), list[bool]()
+        for entry in opened.log.read(run_id, limit=after):
+            versions.of(entry)
+        show = _printer(only, versions, is_over, as_json=how["as_json"])
+        follower = Follower(opened, run_id, show, after)
         follower.look()
         while how["follow"] and not is_over and opened.runs.get(run_id).status != "ended":
             time.sleep(_EVERY_S)
@@ -194,20 +203,23 @@ def _known(only: tuple[str, ...]) -> None:
             raise ConfigError(f"no event has type {name!r}", hint=f"Types: {', '.join(names)}.")
 
 
-def _printer(only: tuple[str, ...], is_over: list[bool], *, as_json: bool) -> Any:
+def _printer(
+    only: tuple[str, ...], versions: Versions, is_over: list[bool], *, as_json: bool
+) -> Any:
     from plangate.cli.render_events import event_line
 
     console = data_console()
 
     def show(entry: Any) -> None:
+        version = versions.of(entry)
         if entry.event.type == "run_ended":
             is_over.append(True)
         if only and entry.event.type not in only:
             return
         if as_json:
-            echo_json_line(entry.model_dump(mode="json"))
+            echo_json_line({**entry.model_dump(mode="json"), "plan_version": version})
         else:
             says = event_line(entry) or line((f"{entry.at:%H:%M:%S} {entry.event.type}", "dim"))
-            put(console, [text(f"{entry.seq:>5} ") + says])
+            put(console, [text(f"{entry.seq:>5} v{version} ") + says])
 
     return show

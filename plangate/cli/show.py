@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         QuestionAsked,
     )
     from plangate.journal.view import RunView
+    from plangate.plan.value.frozen import Json
     from plangate.plan.value.plan import Plan
     from plangate.runtime import Runtime
 
@@ -52,7 +53,15 @@ def sheet_of(runtime: Runtime, view: RunView, plan: Plan) -> Sheet:
         reasons=checked.reasons if checked else (),
         confirm=checked.confirm if checked else (),
         estimate=checked.estimate if checked else None,
+        outputs=_outputs(runtime.journal, view, plan),
     )
+
+
+def _outputs(journal: Journal, view: RunView, plan: Plan) -> dict[str, Json]:
+    """Load the results that some step reads: its arguments are shown as they will run."""
+    read = {need for step in plan.steps for need in step.data_needs}
+    refs = {name: seen.output for name, seen in view.steps.items() if name in read}
+    return {name: journal.artifacts.get(ref) for name, ref in refs.items() if ref is not None}
 
 
 def _object(journal: Journal, ref: str) -> Mapping[str, Any]:

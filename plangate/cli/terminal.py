@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from plangate.graph.lens import is_blank
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -23,15 +25,18 @@ if TYPE_CHECKING:
 def visible(said: object) -> str:
     r"""Return text for one line, with everything that does not print written as its escape.
 
-    That is control characters, line breaks, invisible and direction-changing format characters and
-    halves of surrogate pairs.
+    That is control characters, line breaks, invisible and direction-changing format characters,
+    letters that show nothing and halves of surrogate pairs.
 
     Example:
         >>> visible("paid\x1b[2K")
         'paid\\x1b[2K'
     """
     return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode() for char in str(said)
+        char
+        if char.isprintable() and not is_blank(char)
+        else char.encode("unicode_escape").decode()
+        for char in str(said)
     )
 
 

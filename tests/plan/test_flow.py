@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -46,6 +47,12 @@ SPECS = (
     ),
 )
 ALLOW = 'schema = 1\n[[allow]]\ntool = "*"\n'
+FACTS = Facts(
+    catalog=Catalog.of(SPECS),
+    rights=Rights(principal="ann"),
+    policy=Policy.from_toml(ALLOW),
+    now=datetime(2026, 1, 1, tzinfo=UTC),
+)
 
 
 def step(step_id: str, tool: str | None, **args: Any) -> Step:
@@ -66,12 +73,7 @@ def told(*steps: Step, policy: str = "", specs: tuple[ToolSpec, ...] = SPECS) ->
         goal_id="g", goal="g", task_type="t", inputs={"to": "ann"}, steps=steps,
         author=Author(kind="planner"),
     )  # fmt: skip
-    facts = Facts(
-        catalog=Catalog.of(specs),
-        rights=Rights(principal="ann"),
-        policy=Policy.from_toml(ALLOW + policy),
-        now=datetime(2026, 1, 1, tzinfo=UTC),
-    )
+    facts = replace(FACTS, catalog=Catalog.of(specs), policy=Policy.from_toml(ALLOW + policy))
     ground = Ground(plan, facts)
     return [
         each.says

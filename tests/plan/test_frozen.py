@@ -79,3 +79,13 @@ def test_steps_by_id_stand_in_order_of_the_plan_and_the_first_of_a_doubled_id_co
     found = plan_of({}).model_copy(update={"steps": tuple(steps)}).by_id
 
     assert list(found.items()) == [("B", steps[0]), ("A", steps[1]), ("C", steps[3])]
+
+
+def test_a_changed_copy_has_a_hash_of_its_own():
+    before = plan_of({})
+    hashed, known = before.content_hash, before.by_id
+
+    after = before.model_copy(update={"goal": "another", "steps": ()})
+
+    assert after.content_hash not in ("", hashed)
+    assert (after.by_id, list(known)) == ({}, ["A"])

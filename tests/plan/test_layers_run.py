@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -200,34 +199,3 @@ def test_validation_never_raises_whatever_a_plan_says(steps: list[dict[str, Any]
     report = validate(read(changed(steps=steps)), facts())
 
     assert report.valid == (not report.errors and not report.not_evaluated)
-
-
-def chain(length: int) -> Plan:
-    data = sound()
-    data["steps"] = [
-        {
-            "id": f"C{at}",
-            "objective": "o",
-            "tool": "query_order",
-            "args": {"id": f"${{C{at - 1}.id}}" if at else "${inputs.order}"},
-            "when": f"steps.C{at - 1}.output.cents > 0" if at else None,
-            "success": [
-                {"id": f"k{at}", "level": "L1", "claim": "x", "rule": "result.status == 'paid'"}
-            ],
-        }
-        for at in range(length)
-    ]
-    data["success_criteria"][0]["rule"] = f"steps.C{length - 1}.output.cents > 0"
-    return read(data)
-
-
-def seconds_for(length: int) -> float:
-    plan, known = chain(length), facts()
-    start = time.process_time()
-    assert validate(plan, known).issues == ()
-    return time.process_time() - start
-
-
-@pytest.mark.slow
-def test_ten_thousand_steps_are_validated_in_time_linear_in_their_number():
-    assert seconds_for(10_000) < 25 * max(seconds_for(1_000), 0.2)
