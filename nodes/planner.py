@@ -20,6 +20,7 @@ from plangate.nodes.kit import Kit
 from plangate.nodes.report import report_of
 from plangate.nodes.rounds import may_draft
 from plangate.nodes.said import said_by_people
+from plangate.nodes.undo import compensation_plan, is_compensation
 from plangate.plan.errors import ConfigError, ModelFailed
 from plangate.plan.issue import Issue
 from plangate.plan.templates import choose
@@ -69,7 +70,8 @@ def _begin(state: State, session: Session) -> None:
 
 async def _drafted(session: Session, kit: Kit) -> Drafted | None:
     """Let the model write a draft that compiles; None where it cannot and a template has to."""
-    while kit.model is not None and may_draft(session.view):
+    writes = kit.model is not None and not is_compensation(session.view)
+    while writes and may_draft(session.view):
         try:
             drafted = await draft_plan(
                 kit.model,
@@ -106,6 +108,8 @@ def _resumes(session: Session) -> bool:
     view = session.view
     if not view.version:
         return False
+    if is_compensation(view):
+        return True
     checked = view.validated.get(view.version)
     asked_for_changes = any(
         (decision.decision == "changes" or "inputs" in decision.answer)
@@ -153,6 +157,8 @@ def _filled(session: Session, kit: Kit) -> Plan:
 
 
 def _fill(session: Session, kit: Kit) -> Plan:
+    if is_compensation(session.view):
+        return compensation_plan(session, kit)
     return choose(kit.templates, session.view.task).fill(
         session.run.goal,
         _inputs(session),
