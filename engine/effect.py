@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from plangate.engine.call import Returned, call, judge_output
 from plangate.engine.classify import Failure, classify, redact
+from plangate.engine.release import overtaken
 from plangate.engine.underway import hold, quiet
 from plangate.journal.events import EffectMoved
 from plangate.journal.ledger import Intent
@@ -120,6 +121,8 @@ class Act:
         )
         reached("effect.held")
         await session.aflush()
+        if held_back := overtaken(self.bench, self.step):  # a new version came while it waited
+            return Acted(Failure("cancelled", held_back.code, held_back.says), named.key)
         if used := await asyncio.to_thread(self._used_for, named.key):
             says = f"its approval was used for {used!r} already; this is another effect"
             return Acted(Failure("denied", "approval_consumed", says), named.key)

@@ -36,6 +36,9 @@ async def executor(_: State, session: Session, kit: Kit) -> dict[str, Any]:
         return {"go": "validator"}
     halt = await run_plan(bench, parallel=kit.parallel)
     reached("plan.halted")
+    if bench.plan.version != session.view.version:  # what this pass found is about another plan
+        await session.aflush()
+        return {"go": "validator"}
     await mark_undone(session, kit, bench.plan)
     _record(session, halt)
     await session.aflush()

@@ -116,7 +116,12 @@ def declined_goal(session: Session, kit: Kit, plan: Plan) -> str | None:
 
 
 def edit_to_make(session: Session, kit: Kit) -> str | None:
-    """Make the next version from an edit of the current one; return the node that follows."""
+    """Make the next version from an edit of the current one; return the node that follows.
+
+    A version that its owner did not live to have checked is checked first.
+    """
+    if session.view.version not in session.view.validated:
+        return "validator"
     found = _last_edit(session.view)
     if found is None:
         return None

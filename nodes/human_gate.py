@@ -42,7 +42,7 @@ async def human_gate(_: State, session: Session, kit: Kit) -> dict[str, Any]:
     """Ask what must be asked; without a question the run goes on."""
     plan = kit.plan(session)
     pending = session.view.pending_questions
-    if pending:
+    if pending and plan.version in session.view.validated:
         return await _answered(session, kit, pending[0])
     if (go := edit_to_make(session, kit)) is not None:
         return {"go": go, "waiting": []}

@@ -24,6 +24,8 @@ from plangate.nodes.question import next_question
 from plangate.plan.errors import ConfigError, Denied, EffectUnknown
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from plangate.engine.classify import Failure
     from plangate.journal.journal import Journal
     from plangate.journal.ledger import EffectRow
@@ -40,11 +42,19 @@ def effect_named(journal: Journal, name: str) -> EffectRow:
     Raises:
         ConfigError: There is none, or there are several.
     """
-    rows = journal.ledger.named(name)
+    return only_one(name, journal.ledger.named(name))
+
+
+def only_one(name: str, rows: Sequence[EffectRow]) -> EffectRow:
+    """Return the only effect of that name.
+
+    Raises:
+        ConfigError: There is none, or there are several.
+    """
     if not rows:
         raise ConfigError(f"no effect is named {name!r}", hint="See plangate effects list.")
     if len(rows) > 1:
-        keys = ", ".join(f"{row.effect_key} ({row.run_id})" for row in rows[:5])
+        keys = ", ".join(f"{row.effect_key} (run {row.run_id})" for row in rows[:5])
         raise ConfigError(f"{len(rows)} effects are named {name!r}", hint=f"Name one of: {keys}.")
     return rows[0]
 

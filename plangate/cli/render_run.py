@@ -32,6 +32,10 @@ def run_lines(shown: Mapping[str, Any]) -> Iterator[RenderableType]:
     yield line((shown["run_id"], "bold"), (status, _RUN_STYLE.get(status, "")), shown["goal"])
     about = f"agent {shown['agent']} for {shown['principal']}, goal id {shown['goal_id']}"
     yield line("  ", (about, "dim"))
+    if cause := shown["cause"]:
+        yield line("  ", ("follows", "dim"), f"run {cause['run_id']}: {cause['kind']}")
+    for each in shown["followed_by"]:
+        yield line("  ", ("followed by", "dim"), f"run {each['run_id']}: {each['kind']}")
     if shown["planner"]:
         yield line(
             "  ", ("planner", "dim"), f"{shown['planner']['kind']} {shown['planner']['name']}"

@@ -154,10 +154,11 @@ class Desk:
     """The agent over a journal of its own."""
 
     folder: Path
+    parts: Mapping[str, Any] = field(default_factory=dict)
     runtime: Runtime = field(init=False)
 
     def __post_init__(self) -> None:
-        self.runtime = self.another()
+        self.runtime = self.another(**self.parts)
 
     def another(self, **more: Any) -> Runtime:
         parts: dict[str, Any] = {"policy": POLICY, "templates": (TEMPLATE,), **more}
@@ -214,9 +215,9 @@ class Desk:
 
 
 @contextmanager
-def desk(folder: Path) -> Iterator[Desk]:
-    """Open the agent over an empty world."""
+def desk(folder: Path, **parts: Any) -> Iterator[Desk]:
+    """Open the agent over an empty world; `parts` are fields of `Agent`."""
     WORLD.__init__()  # type: ignore[misc]
-    made = Desk(folder)
+    made = Desk(folder, parts)
     yield made
     made.runtime.close()
