@@ -1,4 +1,4 @@
-"""One effect from its intent to today: what allowed it, what became of it, what can be done next."""
+"""One effect from its intent to today: who allowed it, what became of it, what can be done."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_a_change_of_goal_that_cannot_be_is_refused_and_changes_nothing(trips):
         proposed(trips.runtime, run_id, "Another")
 
 
-@pytest.mark.parametrize("point", ["report.made", "run.creating", "run.created"])
+@pytest.mark.parametrize("point", ["report.made", "run.creating"])
 def test_a_change_of_goal_cut_off_by_death_releases_nothing_and_is_finished_by_saying_it_again(
     trips, point
 ):
