@@ -23,6 +23,7 @@ from plangate.plan.codes import issue
 from plangate.plan.compensation import Done, Undoing, compensation, step_of, undoing
 from plangate.plan.errors import ConfigError
 from plangate.plan.issue import Issue
+from plangate.plan.value.frozen import thaw
 from plangate.plan.value.plan import Plan
 
 Load = Callable[[str], JsonValue]
@@ -36,19 +37,18 @@ class Candidate(NamedTuple):
 
     def shown(self) -> dict[str, JsonValue]:
         """Return it as JSON data."""
-        how = self.undoing
-        is_issue = isinstance(how, Issue)
-        return {
-            "effect_key": self.row.effect_key,
-            "business_key": self.row.business_key,
-            "step": self.row.step,
-            "tool": self.row.tool,
-            "state": self.row.state,
-            "undo": None if isinstance(how, Issue) else how.undo.tool,
-            "args": None if isinstance(how, Issue) else dict(how.args),  # type: ignore[dict-item]
-            "code": how.code if is_issue else "",
-            "why_not": how.says if is_issue else "",
+        how, row = self.undoing, self.row
+        about: dict[str, JsonValue] = {
+            "effect_key": row.effect_key,
+            "business_key": row.business_key,
+            "step": row.step,
+            "tool": row.tool,
+            "state": row.state,
         }
+        if isinstance(how, Issue):
+            return {**about, "undo": None, "args": None, "code": how.code, "why_not": how.says}
+        args = thaw(how.args)
+        return {**about, "undo": how.undo.tool, "args": args, "code": "", "why_not": ""}
 
 
 def candidates(

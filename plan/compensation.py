@@ -14,6 +14,7 @@ from plangate.plan.codes import issue
 from plangate.plan.effects import effect_key
 from plangate.plan.errors import ConfigError
 from plangate.plan.shape.shape import compile_shape
+from plangate.plan.value.frozen import thaw
 from plangate.plan.value.plan import Author, Budget, Condition, Plan
 from plangate.plan.value.refs import Ref
 from plangate.plan.value.step import Check, Route, Step
@@ -65,7 +66,7 @@ def undo_faults(spec: ToolSpec, tools: Mapping[str, ToolSpec]) -> Iterator[tuple
         yield f"looking with {undo.look!r}, which is not here", "Add that tool, or correct undo=."
     elif undo.look is not None and tools[undo.look].effect.acts:
         yield f"looking with {undo.look!r}, which acts", "Name a read-only tool."
-    used = [tools[name] for name in (undo.tool, undo.look) if name in tools]
+    used = [tools[name] for name in (undo.tool, undo.look) if name is not None and name in tools]
     for tool in used:
         yield from _unfilled(spec, undo, tool)
     yield from _unknown_sources(spec, undo, used)
@@ -118,7 +119,7 @@ def compensation(
         goal=goal,
         task_type="compensation",
         inputs={
-            f"E{n}": {"undo": dict(each.args), "look": dict(each.look_args)}
+            f"E{n}": {"undo": thaw(each.args), "look": thaw(each.look_args)}
             for n, each in enumerate(undoings, 1)
         },
         steps=tuple(steps),

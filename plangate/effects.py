@@ -26,6 +26,8 @@ from plangate.plan.errors import ConfigError, Denied, EffectUnknown
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pydantic import JsonValue
+
     from plangate.engine.classify import Failure
     from plangate.journal.journal import Journal
     from plangate.journal.ledger import EffectRow
@@ -87,7 +89,11 @@ def settle(runtime: Runtime, name: str, word: Word, *, role: str = "") -> Effect
         if question is None:
             run_blocking(settle_row(session, row, word))
         else:
-            answer = {"state": word.state, "evidence": word.evidence, "effect_key": row.effect_key}
+            answer: dict[str, JsonValue] = {
+                "state": word.state,
+                "evidence": word.evidence,
+                "effect_key": row.effect_key,
+            }
             if word.output is not None:
                 answer["output"] = word.output
             said = Answer(

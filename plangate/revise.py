@@ -15,6 +15,7 @@ from plangate.graph.state import State
 from plangate.journal.causes import GoalRevised, RunFollowed
 from plangate.journal.ledger import UNSETTLED
 from plangate.nodes.settle import settle
+from plangate.nodes.undo import is_compensation
 from plangate.plan.compensation import Undoing
 from plangate.plan.errors import ConfigError, Conflict
 from plangate.plan.value.frozen import parse
@@ -67,13 +68,18 @@ def proposed(
         inputs: Over those of the old goal.
 
     Raises:
-        ConfigError: No such run, it has ended, or nothing could plan the new goal.
+        ConfigError: No such run, it has ended or is a compensation, or nothing could plan the goal.
     """
     run, view = runtime.journal.runs.get(run_id), runtime.view(run_id)
     if view.ended is not None and view.revised is None:
         raise ConfigError(
             f"run {run_id} has ended ({run.ending}), so its goal cannot change",
             hint="Start a new run; plangate effects compensate takes back what this one did.",
+        )
+    if is_compensation(view):
+        raise ConfigError(
+            f"run {run_id} takes back what another did; it has no goal of its own to change",
+            hint="Reject its plan, or stop it at its question.",
         )
     given = {**_inputs(runtime, view), **(inputs or {})}
     runtime.check(State(goal=goal, inputs=given, task=view.task))

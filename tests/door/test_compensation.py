@@ -6,6 +6,7 @@ from plangate.compensate import compensate, standing
 from plangate.journal.causes import RunFollowed
 from plangate.journal.points import watch
 from plangate.plan.errors import ConfigError, PlanRejected
+from plangate.revise import proposed
 from tests.door.holds import WORLD, desk
 
 
@@ -163,6 +164,8 @@ def test_an_undo_that_a_person_edited_into_another_call_does_not_count_as_the_un
     trips.go(begun.run_id)
     WORLD.held["C3"] = "Bob"
 
+    with pytest.raises(ConfigError, match="no goal of its own"):
+        proposed(trips.runtime, begun.run_id, "Another")
     changed = trips.say(begun.run_id, "edit", edits=[{"inputs": {"E1": {}}}])
     trips.go(begun.run_id, "edit", edits=[{"step": "U1", "args": {"ticket": "T-C3"}}])
     WORLD.held.pop("A1")  # so that whoever looks sees nothing of it

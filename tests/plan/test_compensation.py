@@ -3,6 +3,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from plangate.plan.catalog import Catalog, Undo
@@ -118,6 +120,18 @@ def test_the_plan_of_an_undo_is_one_chain_that_passes_every_layer_and_always_ask
     assert [each for each in validate(plan, facts).issues if each.severity == "error"] == []
     assert tier_of(plan, facts).confirm == ("U1", "U2")
     assert (plan.author, plan.inputs["E1"]["undo"]) == (AUTHOR, {"ticket": "T-B2"})
+
+
+@given(seats=st.lists(st.text("AB123", min_size=1, max_size=3), min_size=1, max_size=6))
+def test_whatever_was_done_each_undo_waits_for_the_one_before_and_has_the_recorded_values(seats):
+    plan, _ = plan_of(*seats)
+
+    steps = plan.steps
+    assert [step.id for step in steps] == [f"U{n}" for n in range(1, len(seats) + 1)]
+    assert [step.after for step in steps[1:]] == [(step.id,) for step in steps[:-1]]
+    assert [plan.inputs[f"E{n}"]["undo"]["ticket"] for n in range(1, len(seats) + 1)] == [
+        f"T-{seat}" for seat in seats
+    ]
 
 
 def test_an_undo_says_where_it_goes_when_the_outside_refuses():
