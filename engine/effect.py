@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from plangate.engine.call import Returned, call, judge_output
 from plangate.engine.classify import Failure, classify, redact
+from plangate.engine.release import overtaken
 from plangate.engine.underway import hold, quiet
 from plangate.journal.events import EffectMoved
 from plangate.journal.ledger import Intent
@@ -120,6 +121,8 @@ class Act:
         )
         reached("effect.held")
         await session.aflush()
+        if held_back := overtaken(self.bench, self.step):  # a new version came while it waited
+            return Acted(Failure("cancelled", held_back.code, held_back.says), named.key)
         if used := await asyncio.to_thread(self._used_for, named.key):
             says = f"its approval was used for {used!r} already; this is another effect"
             return Acted(Failure("denied", "approval_consumed", says), named.key)
@@ -164,14 +167,15 @@ class Act:
         if await asyncio.to_thread(self._alive_elsewhere, row):
             says = f"run {row.run_id} is doing this very effect now"
             return Acted(Failure("transient", "in_flight", says), self.key)
+        pending = row.state == "accepted" and row.operation_id is not None
+        if not pending and self.tool.reconcile is None and self.tool.spec.idempotent:
+            return Acted(await self.dispatch(), self.key)
+        return await self.find_out(row)
+
+    async def find_out(self, row: EffectRow) -> Acted:
+        """Ask the outside what became of an effect without an outcome; the body is not called."""
         if row.state == "accepted" and row.operation_id is not None:
             return Acted(await self.poll(row.operation_id), self.key, "poll")
-        return await self._unsettled(row)
-
-    async def _unsettled(self, row: EffectRow) -> Acted:
-        """An intent without an outcome, of an owner that is gone or of an attempt before."""
-        if self.tool.reconcile is None and self.tool.spec.idempotent:
-            return Acted(await self.dispatch(), self.key)
         reached("effect.reconciling")
         found = await self._found(row)
         reached("effect.found")

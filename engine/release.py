@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from plangate.plan.value.step import Step
 
 
+OVERTAKEN = "plan_overtaken"
+"""Code of a step that belongs to a plan version which another one has replaced."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ready:
     """A step with its arguments as they will run."""
@@ -52,7 +56,12 @@ class Held:
 def prepare(bench: Bench, step: Step) -> Ready | Held:
     """Decide whether a tool step may run, with the values of this moment."""
     spec = bench.catalog.tools.get(step.tool or "")
-    held = _denied(bench, step) or _when(bench, step) or _rights(bench, step, spec)
+    held = (
+        overtaken(bench, step)
+        or _denied(bench, step)
+        or _when(bench, step)
+        or _rights(bench, step, spec)
+    )
     if held is not None or spec is None:
         return held or _gone(bench, step)
     args = _arguments(bench, step, spec)
@@ -60,6 +69,15 @@ def prepare(bench: Bench, step: Step) -> Ready | Held:
         return args
     held = _preconditions(bench, step) or _forbidden(bench, step, args)
     return held or _covered(bench, step, spec, args)
+
+
+def overtaken(bench: Bench, step: Step) -> Held | None:
+    """Hold a step of a plan version that is not the run's any more, whoever sends it here."""
+    mine, now = bench.plan.version, bench.session.view.version
+    if mine == now:
+        return None
+    says = f"{step.id} is of plan version {mine}, and the plan is at version {now}"
+    return Held("failed", "cancelled", OVERTAKEN, says)
 
 
 def refused_now(bench: Bench, step: Step) -> bool:

@@ -53,7 +53,7 @@ def step_card(step: Step, known: Known, loss: Loss, lens: Lens) -> Shown:
         "tool_summary": lens.text(spec.summary) if spec else None,
         "effect": spec.effect.value if spec else None,
         "external": spec.external if spec else None,
-        "undo": spec.undo if spec else None,
+        "undo": spec.undo.tool if spec and spec.undo else None,
         "args": args,
         "args_sha256": digest(given.args),
         "args_known": given.known,

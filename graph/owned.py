@@ -163,6 +163,7 @@ def _seen(state: State, base: State, session: Session) -> State:
 
 
 async def _work(name: str, body: Body, state: State, session: Session) -> Mapping[str, Any]:
-    if session.view.ended is not None and name != "settle":
+    is_over = session.view.ended is not None or session.view.revised is not None
+    if is_over and name != "settle":
         return {"go": "settle"}
     return await body(state, session)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import singledispatch
 from typing import TYPE_CHECKING
 
+from plangate.journal.causes import GoalRevised, RunFollowed
 from plangate.journal.events import (
     AttemptEnded,
     AttemptStarted,
@@ -54,6 +55,18 @@ def change(event: object, view: RunView) -> None:
 def _started(event: RunStarted, view: RunView) -> None:
     view.goal_id, view.goal = event.goal_id, event.goal
     view.principal, view.inputs, view.task = event.principal, event.inputs, event.task
+    view.cause = event.cause
+
+
+@change.register(RunFollowed)
+def _followed(event: RunFollowed, view: RunView) -> None:
+    view.followed.append(event)
+
+
+@change.register(GoalRevised)
+def _revised(event: GoalRevised, view: RunView) -> None:
+    view.revised = event
+    view.pending.clear()  # what waits for an answer is not done any more
 
 
 @change.register(DraftRefused)

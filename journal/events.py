@@ -13,6 +13,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, TypeAdapter
 
+from plangate.journal.causes import Cause, GoalRevised, RunFollowed
 from plangate.journal.questions import (
     AnswerCounted,
     AnswerRefused,
@@ -41,6 +42,9 @@ class RunStarted(Frozen):
     agent: str = ""
     task: str = ""
     """Name of the template that the caller asked for."""
+
+    cause: Cause | None = None
+    """The run that this one follows from; None: it stands for itself."""
 
 
 class RunResumed(Frozen):
@@ -193,6 +197,11 @@ class EffectMoved(Frozen):
     tool: str
     state: EffectState
     operation_id: str | None = None
+    by: str = ""
+    """The person who said so; empty: the run itself."""
+
+    evidence: str = ""
+    """What that person or the outside rests it on, in words or as a reference."""
 
 
 class VerdictReached(Frozen):
@@ -275,6 +284,8 @@ class RunEnded(Frozen):
 Event: TypeAlias = Annotated[
     RunStarted
     | RunResumed
+    | RunFollowed
+    | GoalRevised
     | ModelCalled
     | PlanProposed
     | DraftRefused

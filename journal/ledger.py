@@ -8,6 +8,7 @@ step meets its own row.
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from plangate.journal.reference import Ref
     from plangate.plan.outcome import EffectState
 
+_BEGINNING = re.compile(r"[0-9a-f]{8,64}")
 UNSETTLED: tuple[EffectState, ...] = ("intended", "accepted", "unknown")
 """States of an effect that may still turn out either way."""
 
@@ -168,6 +170,18 @@ class Ledger:
         """Return an effect, or None if it was never intended."""
         rows = self._store.rows(sa.select(EFFECTS).where(_is(effect_key)))
         return _effect(rows[0]) if rows else None
+
+    def named(self, name: str) -> tuple[EffectRow, ...]:
+        """Return the effects that a key, the beginning of one, or a business key names.
+
+        Args:
+            name: Of a key at least eight digits, so that no word passes for one.
+        """
+        meant = sa.or_(EFFECTS.c.effect_key == name, EFFECTS.c.business_key == name)
+        if _BEGINNING.fullmatch(name):
+            meant = sa.or_(meant, EFFECTS.c.effect_key.startswith(name, autoescape=True))
+        query = sa.select(EFFECTS).where(meant).order_by(EFFECTS.c.created_at)
+        return tuple(_effect(row) for row in self._store.rows(query))
 
     def under(self, run_id: str, approval: str, step: str) -> tuple[EffectRow, ...]:
         """Return the effects that one approval of one step was used for, also those that failed."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from plangate.journal.causes import Cause, GoalRevised, RunFollowed
     from plangate.journal.events import (
         BudgetStopped,
         DraftRefused,
@@ -57,6 +58,13 @@ class RunView:
     principal: str = ""
     inputs: Ref = ""
     task: str = ""
+    cause: Cause | None = None
+    followed: list[RunFollowed] = field(default_factory=list)
+    """Runs that were made because of this one, oldest first."""
+
+    revised: GoalRevised | None = None
+    """The change of goal that ends this run."""
+
     seq: int = 0
     """Events applied so far, which is the number of the newest one."""
 

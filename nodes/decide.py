@@ -67,7 +67,7 @@ def decide(journal: Journal, case: Case, answer: Answer) -> Decision | Refused |
     question, now = case.question, case.kit.now()
     if first := journal.decisions.get(question.question_id):
         return _decided_already(first)
-    if why := _fault(question, answer, now):
+    if why := _fault(question, answer, now) or _overtaken(case):
         return Refused(why)
     fit = fitted(answer, case)
     if isinstance(fit, str):
@@ -110,6 +110,20 @@ def _vote(journal: Journal, vote: Decision, needs: int) -> Decision | Refused | 
 
 def _decided_already(first: Decision) -> Refused:
     return Refused(f"decided already: {first.decision} by {first.by} at {first.at:%H:%M:%S} UTC")
+
+
+def _overtaken(case: Case) -> str:
+    """Say what came in between, if the question is not asked any more; empty if it is."""
+    view, question = case.view, case.question
+    if question in view.pending_questions:
+        return ""
+    if view.revised is not None:
+        return f"the goal was changed; run {view.revised.run_id} takes the new one on"
+    if question.plan_version != view.version:
+        return (
+            f"it is about plan version {question.plan_version}; the plan is at {view.version} now"
+        )
+    return "it is not asked any more"
 
 
 def _fault(question: QuestionAsked, answer: Answer, now: datetime) -> str:

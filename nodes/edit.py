@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from pydantic import JsonValue, ValidationError
 
 from plangate.nodes.case import Case, literals_of
+from plangate.nodes.undo import is_compensation
 from plangate.plan.errors import ConfigError
 from plangate.plan.layers.run import validate
 from plangate.plan.schedule import order
@@ -209,6 +210,8 @@ def _inputs(case: Case, edits: Sequence[JsonValue]) -> Edited | str:
     given = only["inputs"] if isinstance(only, dict) and set(only) == {"inputs"} else None
     if not isinstance(given, dict) or not given:
         return 'changed inputs make a new plan: they stand alone, as {"inputs": {"name": value}}'
+    if is_compensation(case.view):
+        return "an undo takes back what is recorded; its inputs cannot be changed"
     why = _inputs_fault(case, given)
     return why or Edited(inputs={name: thaw(value) for name, value in given.items()})
 

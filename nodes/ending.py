@@ -25,6 +25,12 @@ class Ending:
 
 def ending_of(view: RunView) -> Ending:
     """Judge the state in which nothing more will be done."""
+    if view.revised is not None:
+        return Ending("cancelled", "fail", f"the goal was changed; see {view.revised.run_id}")
+    return _unrevised(view)
+
+
+def _unrevised(view: RunView) -> Ending:
     checked = view.validated.get(view.version)
     if checked is None or not checked.valid:
         return Ending("failed", "fail", _issues(view))

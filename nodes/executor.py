@@ -14,6 +14,7 @@ from plangate.journal.events import BudgetStopped, TriggerFired
 from plangate.journal.points import reached
 from plangate.journal.session import Session
 from plangate.nodes.kit import Kit
+from plangate.nodes.undo import mark_undone
 
 _GO: Mapping[Reason, str] = {
     "done": "verifier",
@@ -35,6 +36,10 @@ async def executor(_: State, session: Session, kit: Kit) -> dict[str, Any]:
         return {"go": "validator"}
     halt = await run_plan(bench, parallel=kit.parallel)
     reached("plan.halted")
+    if bench.plan.version != session.view.version:  # what this pass found is about another plan
+        await session.aflush()
+        return {"go": "validator"}
+    await mark_undone(session, kit, bench.plan)
     _record(session, halt)
     await session.aflush()
     return {"go": _GO[halt.reason]}

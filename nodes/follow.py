@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from plangate.graph.fallout import Fallout
 from plangate.journal.decisions import Decision
-from plangate.journal.events import PlanProposed, StepEnded
-from plangate.journal.ledger import UNSETTLED, Settlement
+from plangate.journal.events import EffectMoved, PlanProposed, StepEnded
+from plangate.journal.ledger import UNSETTLED, EffectRow, Settlement
 from plangate.journal.questions import (
     DecisionTaken,
     QuestionAsked,
@@ -58,6 +59,23 @@ def _said(decision: Decision) -> Iterator[tuple[str, Mapping[str, Json]]]:
             yield str(vote.get("by")), answer
 
 
+def taken(session: Session, kit: Kit, question: QuestionAsked, decision: Decision) -> DecisionTaken:
+    """Return the event by which the owner of a run takes a recorded decision in."""
+    approves = question.kind == "approval" and decision.decision == "approve"
+    return DecisionTaken(
+        question_id=question.question_id,
+        decision=decision.decision,
+        by=decision.by,
+        answer=decision.answer,
+        comment=decision.comment,
+        content_hash=decision.content_hash,
+        steps=decision.steps,
+        expires_at=decision.expires_at,
+        denied=denied_by(Case.of(session, kit, question), decision) if approves else {},
+        args=question.args if approves else {},
+    )
+
+
 def cancel_denied(session: Session, plan: Plan) -> None:
     """End the steps that a partial approval leaves out: recorded, with why, before others run."""
     view = session.view
@@ -98,7 +116,12 @@ def declined_goal(session: Session, kit: Kit, plan: Plan) -> str | None:
 
 
 def edit_to_make(session: Session, kit: Kit) -> str | None:
-    """Make the next version from an edit of the current one; return the node that follows."""
+    """Make the next version from an edit of the current one; return the node that follows.
+
+    A version that its owner did not live to have checked is checked first.
+    """
+    if session.view.version not in session.view.validated:
+        return "validator"
     found = _last_edit(session.view)
     if found is None:
         return None
@@ -136,20 +159,43 @@ def _last_edit(view: RunView) -> tuple[QuestionAsked, DecisionTaken] | None:
 
 
 async def settle_effect(session: Session, question: QuestionAsked, decision: Decision) -> None:
-    """A person says what became of an effect; the ledger keeps who said so."""
-    output = decision.answer.get("output")
-    said = Settlement(
-        output=session.put(output) if output is not None else None,
-        by=decision.by,
-        note=decision.comment,
-    )
+    """A person says what became of the effects of a step, or of one of them by its key."""
     state: EffectState = "done" if decision.answer.get("state") == "done" else "failed"
+    only = decision.answer.get("effect_key")
+    evidence = str(decision.answer.get("evidence") or decision.comment)
+    rows = await asyncio.to_thread(session.journal.ledger.list, run_id=session.run.run_id)
+    for row in rows:
+        if row.step == question.step and row.state in UNSETTLED and only in (None, row.effect_key):
+            word = Word(state, decision.by, evidence, thaw(decision.answer.get("output")))
+            await settle_row(session, row, word)
+
+
+class Word(NamedTuple):
+    """What a person says of an effect."""
+
+    state: EffectState
+    by: str
+    evidence: str
+    output: Any = None
+    """What the tool would have returned; None: that is not known."""
+
+
+async def settle_row(session: Session, row: EffectRow, word: Word) -> None:
+    """Move a row of the ledger on a person's word, and keep who gave it and what it rests on."""
+    output = None if word.output is None else session.put(word.output)
+    said = Settlement(output=output, by=word.by, note=word.evidence)
     await session.aflush()
-    await asyncio.to_thread(_settle_open, session, question.step or "", state, said)
-
-
-def _settle_open(session: Session, step: str, state: EffectState, said: Settlement) -> None:
-    ledger = session.journal.ledger
-    for row in ledger.list(run_id=session.run.run_id):
-        if row.step == step and row.state in UNSETTLED:
-            ledger.settle(session.lease, row.effect_key, state, **said)
+    await asyncio.to_thread(
+        lambda: session.journal.ledger.settle(session.lease, row.effect_key, word.state, **said)
+    )
+    session.emit(
+        EffectMoved(
+            effect_key=row.effect_key,
+            step=row.step,
+            tool=row.tool,
+            state=word.state,
+            operation_id=row.operation_id,
+            by=word.by,
+            evidence=word.evidence,
+        )
+    )

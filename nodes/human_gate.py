@@ -20,7 +20,6 @@ from plangate.journal.points import reached
 from plangate.journal.questions import (
     AnswerCounted,
     AnswerRefused,
-    DecisionTaken,
     QuestionAsked,
 )
 from plangate.journal.session import Session
@@ -29,9 +28,9 @@ from plangate.nodes.decide import Counted, Refused, decide
 from plangate.nodes.follow import (
     cancel_denied,
     declined_goal,
-    denied_by,
     edit_to_make,
     settle_effect,
+    taken,
 )
 from plangate.nodes.info import read_more
 from plangate.nodes.kit import Kit
@@ -43,7 +42,7 @@ async def human_gate(_: State, session: Session, kit: Kit) -> dict[str, Any]:
     """Ask what must be asked; without a question the run goes on."""
     plan = kit.plan(session)
     pending = session.view.pending_questions
-    if pending:
+    if pending and plan.version in session.view.validated:
         return await _answered(session, kit, pending[0])
     if (go := edit_to_make(session, kit)) is not None:
         return {"go": go, "waiting": []}
@@ -121,30 +120,12 @@ async def _follow(
         for read in await read_more(session, kit, plan, question.question_id, reads):
             session.emit(read)
     reached("decision.read")
-    session.emit(_taken(session, kit, question, decision))
+    session.emit(taken(session, kit, question, decision))
     reached("decision.followed")
     cancel_denied(session, plan)
     if decision.decision == "settle":
         await settle_effect(session, question, decision)
     return {"go": _next(session, plan, decision.decision), "waiting": []}
-
-
-def _taken(
-    session: Session, kit: Kit, question: QuestionAsked, decision: Decision
-) -> DecisionTaken:
-    approves = question.kind == "approval" and decision.decision == "approve"
-    return DecisionTaken(
-        question_id=question.question_id,
-        decision=decision.decision,
-        by=decision.by,
-        answer=decision.answer,
-        comment=decision.comment,
-        content_hash=decision.content_hash,
-        steps=decision.steps,
-        expires_at=decision.expires_at,
-        denied=denied_by(Case.of(session, kit, question), decision) if approves else {},
-        args=question.args if approves else {},
-    )
 
 
 def _next(session: Session, plan: Plan, decision: str) -> str:

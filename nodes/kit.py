@@ -166,8 +166,16 @@ class Kit:
             model_calls=view.model_calls,
         )
 
-    def bench(self, session: Session, plan: Plan) -> Bench:
-        """Put a plan version on the bench; progress goes to LangGraph's `custom` stream."""
+    def bench(
+        self, session: Session, plan: Plan, report: Callable[[Any], None] | None = None
+    ) -> Bench:
+        """Put a plan version on the bench.
+
+        Args:
+            session: The run.
+            plan: The version.
+            report: Told of progress; None: it goes to LangGraph's `custom` stream.
+        """
         view = session.view
         return Bench(
             plan=plan,
@@ -183,7 +191,7 @@ class Kit:
             meter=self.meter(session, plan.budget),
             now=self.now,
             jitter=self.jitter,
-            report=get_stream_writer(),
+            report=report or get_stream_writer(),
             authorizer=self.authorizer,
             started_s=time.monotonic() - worked_before_s(session, plan, self.limits(plan.budget)),
         )

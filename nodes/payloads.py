@@ -13,6 +13,7 @@ from plangate.journal.events import TriggerFired
 from plangate.journal.session import Session
 from plangate.nodes.case import ENDED
 from plangate.nodes.kit import Kit
+from plangate.nodes.undo import is_compensation
 from plangate.plan.tier import acting
 from plangate.plan.value.diff import PlanDiff
 from plangate.plan.value.frozen import Json, digest, parse
@@ -36,7 +37,8 @@ def approval_card(session: Session, kit: Kit, plan: Plan, asking: Asking) -> App
     proposed, checked = view.plans[plan.version], view.validated[plan.version]
     catalog = kit.catalog(session)
     acts = tuple(step.id for step in acting(plan, catalog))
-    comments = ("changes",) if kit.model is not None else ()
+    can_replan = kit.model is not None and not is_compensation(view)
+    comments = ("changes",) if can_replan else ()
     return ApprovalCard(
         question_id=asking.question_id,
         run_id=session.run.run_id,

@@ -20,6 +20,7 @@ from plangate.nodes.kit import Kit
 from plangate.nodes.report import report_of
 from plangate.nodes.rounds import may_draft
 from plangate.nodes.said import said_by_people
+from plangate.nodes.undo import compensation_plan, is_compensation
 from plangate.plan.errors import ConfigError, ModelFailed, PlanRejected
 from plangate.plan.issue import Issue
 from plangate.plan.templates import choose
@@ -73,7 +74,8 @@ def _begin(state: State, session: Session) -> None:
 async def _drafted(session: Session, kit: Kit) -> Drafted | None:
     """Let the model write a draft that compiles; None where it cannot and a template has to."""
     issues = _last_issues(session)
-    while kit.model is not None and may_draft(session.view):
+    writes = kit.model is not None and not is_compensation(session.view)
+    while writes and may_draft(session.view):
         try:
             drafted = await draft_plan(
                 kit.model,
@@ -111,6 +113,8 @@ def _resumes(session: Session) -> bool:
     view = session.view
     if not view.version:
         return False
+    if is_compensation(view):
+        return True
     checked = view.validated.get(view.version)
     asked_for_changes = any(
         (decision.decision == "changes" or "inputs" in decision.answer)
@@ -160,6 +164,8 @@ def _filled(session: Session, kit: Kit) -> Plan:
 
 
 def _fill(session: Session, kit: Kit) -> Plan:
+    if is_compensation(session.view):
+        return compensation_plan(session, kit)
     if kit.model is not None and not kit.templates:
         refused = session.view.refused
         issues = refused[-1].issues if refused else _last_issues(session)

@@ -14,6 +14,7 @@ from plangate.journal.ledger import EffectRow
 from plangate.journal.session import Session
 from plangate.journal.view import RunView
 from plangate.nodes.ending import Ending
+from plangate.nodes.undo import Candidate
 from plangate.plan.catalog import Catalog
 from plangate.plan.value.frozen import Json
 from plangate.plan.value.plan import Plan
@@ -74,8 +75,18 @@ def report_of(
     ending: Ending,
     claims: list[Claim],
     effects: Sequence[EffectRow],
+    candidates: Sequence[Candidate] = (),
 ) -> dict[str, Json]:
-    """Gather everything that a reader of the run asks for, as JSON."""
+    """Gather everything that a reader of the run asks for, as JSON.
+
+    Args:
+        session: The run.
+        plan: Its current version; None: there is none.
+        ending: How it ended.
+        claims: From `claims_of`.
+        effects: Its rows of the ledger.
+        candidates: Of a run that did not complete: what stands, and how it could be undone.
+    """
     view = session.view
     run = session.run
     return {
@@ -103,6 +114,10 @@ def report_of(
             }
             for row in effects
         ],
+        "done_effects": [row.business_key for row in effects if row.state == "done"],
+        "compensation_candidates": [each.shown() for each in candidates],
+        "follows": view.cause.model_dump(mode="json") if view.cause else None,
+        "goal_revised": view.revised.model_dump(mode="json") if view.revised else None,
         "verified": [_verdict(each) for each in view.goal_verified.verdicts]
         if view.goal_verified
         else [],

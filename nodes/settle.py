@@ -8,19 +8,24 @@ from dataclasses import replace
 from typing import Any
 
 from plangate.graph.state import State
-from plangate.journal.events import RunEnded
+from plangate.journal.events import RunEnded, StepEnded
 from plangate.journal.ledger import UNSETTLED, EffectRow
 from plangate.journal.points import reached
 from plangate.journal.session import Session
 from plangate.nodes.ending import Ending, ending_of
 from plangate.nodes.kit import Kit
 from plangate.nodes.report import claims_of, report_of
+from plangate.nodes.undo import Candidate, candidates
+
+BY_GOAL_CHANGE = "cancelled_by_goal_change"
+"""Code of a step that will not run since the goal is another now."""
 
 
 async def settle(_: State, session: Session, kit: Kit) -> dict[str, Any]:
     """Write the report; a stop (budget, drain) ends this pass but not the run."""
     if session.view.ended is not None:
         return _told(session)
+    _cancel_revised(session)
     await session.aflush()
     run_id = session.run.run_id
     effects = await asyncio.to_thread(session.journal.ledger.list, run_id=run_id)
@@ -34,7 +39,8 @@ async def settle(_: State, session: Session, kit: Kit) -> dict[str, Any]:
         why = "; ".join(f"{claim.says}, but the record says: {claim.record}" for claim in broken)
         ending = replace(ending, verdict="fail", ending="failed", why=f"report refuted: {why}")
     ending = _with_open_effects(ending, effects)
-    report = report_of(session, plan, ending, claims, effects)
+    left = () if ending.ending == "completed" else _left(session, kit, effects)
+    report = report_of(session, plan, ending, claims, effects, left)
     reached("report.made")
     _close(session, ending, session.put(report))
     await session.aflush()
@@ -43,6 +49,32 @@ async def settle(_: State, session: Session, kit: Kit) -> dict[str, Any]:
         "verdict": ending.verdict,
         "report": _small(report),
     }
+
+
+def _left(session: Session, kit: Kit, effects: Sequence[EffectRow]) -> tuple[Candidate, ...]:
+    """What a run that did not reach its goal leaves behind outside, and the way back of each."""
+    return candidates(effects, session.view, session.load, kit.catalog(session))
+
+
+def _cancel_revised(session: Session) -> None:
+    """End the steps that a change of goal leaves undone, unless one of them has ended by now."""
+    view, revised = session.view, session.view.revised
+    if revised is None:
+        return
+    for step in revised.cancelled_step_ids:
+        seen = view.steps.get(step)
+        if seen is not None and seen.status not in ("pending", "waiting", "running"):
+            continue
+        session.emit(
+            StepEnded(
+                step=step,
+                plan_version=view.version,
+                status="cancelled",
+                outcome="cancelled",
+                error_code=BY_GOAL_CHANGE,
+                why=f"the goal was changed by {revised.confirmed_by}",
+            )
+        )
 
 
 def _with_open_effects(ending: Ending, effects: Sequence[EffectRow]) -> Ending:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from decimal import Decimal
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from plangate.plan.outcome import Outcome
 from plangate.plan.value.frozen import Args, Frozen, FrozenMap, digest
-from plangate.plan.value.step import Name
+from plangate.plan.value.step import Name, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -76,6 +76,50 @@ class ArgRule(Frozen):
     """Labels that the sink is cleared for; None: any."""
 
 
+From: TypeAlias = Annotated[str, Field(pattern=r"^(args|output)(\.[A-Za-z0-9_-]+)+$")]
+"""A place in a call that was made: `args.order_id`, `output.hold.id`."""
+
+
+class Undo(Frozen):
+    """How an effect is taken back, and how one sees that it is gone."""
+
+    tool: Name
+    """The tool that reverses the call; it acts, so it has a key, scopes and a policy of its own."""
+
+    args: FrozenMap[From] = Field(default_factory=dict, validate_default=True)
+    """By parameter of `tool` and `look`, where its value comes from: `args.NAME` or `output.NAME`
+    of the call that is undone. One that is not here takes the value of its own name, from the
+    result, else from the arguments."""
+
+    look: Name | None = None
+    """A read-only tool that sees the effect. Without one nobody could tell that it is gone, so
+    plangate offers no undo and a person sees to it."""
+
+    only_if: Rule | None = None
+    """CEL over `result`, the answer of `look` just before: what must hold for an undo to be due."""
+
+    gone: Rule | None = None
+    """CEL over `observed`, the answer of `look` afterwards: what shows that the effect is gone."""
+
+    on_failure: Literal["ask", "abort"] = "ask"
+    """Where an undo goes that the outside refuses: to a person, or to the end of the run."""
+
+    @model_validator(mode="after")
+    def _can_be_seen(self) -> Undo:
+        if (self.look is None) != (self.gone is None):
+            msg = f"undo by {self.tool!r}: look= and gone= come together or not at all"
+            raise ValueError(msg)
+        if self.only_if is not None and self.look is None:
+            msg = f"undo by {self.tool!r}: only_if= is about what look= sees, and there is none"
+            raise ValueError(msg)
+        return self
+
+
+def _named(given: object) -> object:
+    """Let a bare name stand for an undo that says no more."""
+    return {"tool": given} if isinstance(given, str) else given
+
+
 class ToolSpec(Frozen):
     """A tool's contract."""
 
@@ -103,8 +147,8 @@ class ToolSpec(Frozen):
     scope: Literal["goal", "global"] | None = None
     """Where the key is unique: in one goal, or everywhere. Required for effects."""
 
-    undo: Name | None = None
-    """Name of the tool that reverses this one."""
+    undo: Annotated[Undo | None, BeforeValidator(_named)] = None
+    """How a call is reversed; a tool's name alone says by which tool, and no more."""
 
     reconciles: bool = False
     """True if the tool can ask the outside whether an effect with a given key happened."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from plangate.plan.codes_of_form import FORM
 from plangate.plan.codes_of_patch import PATCH
 from plangate.plan.codes_of_risk import RISK
+from plangate.plan.codes_of_undo import UNDO
 from plangate.plan.issue import Issue
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from plangate.plan.code import Code, Severity
 
-CODES: Mapping[str, Code] = MappingProxyType({**FORM, **RISK, **PATCH})
+CODES: Mapping[str, Code] = MappingProxyType({**FORM, **RISK, **PATCH, **UNDO})
 
 
 def issue(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from plangate.agent import Agent, Scenario
     from plangate.create import create_plan_agent
-    from plangate.plan.catalog import Effect
+    from plangate.plan.catalog import Effect, Undo
     from plangate.plan.errors import PlangateError
     from plangate.plan.facts import Rights
     from plangate.plan.policy import Policy
@@ -36,6 +36,7 @@ __all__ = [
     "Tool",
     "ToolContext",
     "ToolFailed",
+    "Undo",
     "create_plan_agent",
     "tool",
 ]
@@ -57,6 +58,7 @@ _HOME = {
     "Tool": "plangate.tools.tool",
     "ToolContext": "plangate.tools.context",
     "ToolFailed": "plangate.tools.answers",
+    "Undo": "plangate.plan.catalog",
     "create_plan_agent": "plangate.create",
     "tool": "plangate.tools.tool",
 }

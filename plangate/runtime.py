@@ -23,7 +23,9 @@ from plangate.graph.owned import Body, owned
 from plangate.graph.saver import check_saver, open_saver
 from plangate.graph.wiring import Nodes, wire
 from plangate.journal.journal import Journal
+from plangate.journal.owner import owner_name
 from plangate.journal.runs import Run
+from plangate.journal.session import Session
 from plangate.journal.view import RunView, fold
 from plangate.nodes.case import Case
 from plangate.nodes.critic import critic
@@ -58,7 +60,6 @@ if TYPE_CHECKING:
     from plangate.journal.questions import (
         QuestionAsked,
     )
-    from plangate.journal.session import Session
     from plangate.plan.facts import Rights
 
 BODIES = {
@@ -112,6 +113,7 @@ class Runtime:
         self.journal = Journal.open(journal_url)
         self.kit = _kit(agent, self.journal, chosen)
         self.desk = Desk(self.journal, start=self._start, ttl_s=chosen.ttl_s)
+        self._ttl_s = chosen.ttl_s
         self._own_saver = None if chosen.checkpointer else open_saver(self.journal.store)
         saver = chosen.checkpointer or self._own_saver
         check_saver(saver, self.journal.url)
@@ -124,6 +126,15 @@ class Runtime:
             store=chosen.store,
             name=agent.name,
         )
+
+    def hold(self, run_id: str) -> Session:
+        """Take a run for a moment, so that nobody is at work on it; close it soon.
+
+        Raises:
+            ConfigError: No such run.
+            RunBusy: Another owner is at work on it.
+        """
+        return Session.open(self.journal, run_id, owner_name(), self._ttl_s)
 
     def close(self) -> None:
         """Let go of all runs, then close the world and the journal."""
@@ -212,6 +223,17 @@ class Runtime:
         )
         return decide(self.journal, case, answer)
 
+    def check(self, given: State) -> None:
+        """Refuse a goal and inputs that no plan could be made of: nothing is left to clear away.
+
+        Raises:
+            ConfigError: It says which, and what it should be.
+        """
+        check_given(given)
+        if self.kit.model is None:
+            template = choose(self.kit.templates, given.get("task", ""))
+            template.fill(given["goal"], given.get("inputs") or {}, "unset")
+
     def _stream(self, given: Any, thread: str, rights: Rights | None) -> Iterator[Any]:
         return iterate(
             self.graph.astream(
@@ -242,11 +264,7 @@ class Runtime:
 
     def _start(self, state: State, thread_id: str, context: object) -> str:
         """Create the row of a new run; called by the first node that needs one."""
-        check_given(state)
-        if self.kit.model is None:
-            # Inputs that no template takes are refused here: nothing is left to clear away.
-            template = choose(self.kit.templates, state.get("task", ""))
-            template.fill(state["goal"], state.get("inputs") or {}, "unset")
+        self.check(state)
         run_id = state.get("run_id") or new_run_id()
         self.journal.runs.create(
             Run(

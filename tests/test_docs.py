@@ -7,6 +7,8 @@ import shlex
 import subprocess
 import sys
 import textwrap
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -35,11 +37,11 @@ def run_python(block, here):
     if file := re.match(r"# file: (\S+)\n", block):
         (here / file[1]).write_text(block, encoding="utf-8")
         return
-    out = subprocess.run(
-        [sys.executable, "-c", block], cwd=here, capture_output=True, text=True, check=False
-    )
-    assert out.returncode == 0, out.stderr
-    assert out.stdout.splitlines() == re.findall(r"^(?:print\(.*\)  )?# (.*)$", block, re.MULTILINE)
+    shown = StringIO()
+    with redirect_stdout(shown):  # in this process, as for commands
+        exec(compile(block, "howto", "exec"), {"__name__": "__main__"})  # noqa: S102 - our pages
+    wanted = re.findall(r"^(?:print\(.*\)  )?# (.*)$", block, re.MULTILINE)
+    assert shown.getvalue().splitlines() == wanted
 
 
 def run_console(block):
@@ -63,7 +65,7 @@ def run_console(block):
 def folder(tmp_path, monkeypatch):
     """A new folder to work in; modules that are written there are forgotten at the end."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     for name in ("PLANGATE_JOURNAL", "PLANGATE_AGENT", "PLANGATE_WORLD"):
         monkeypatch.delenv(name, raising=False)
     yield tmp_path

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Required, TypeAlias, TypedDict
 
 from pydantic import ValidationError
 
-from plangate.plan.catalog import ArgRule, Effect, Labels, ToolSpec
+from plangate.plan.catalog import ArgRule, Effect, Labels, ToolSpec, Undo
 from plangate.plan.errors import ConfigError
 from plangate.tools.answers import Found, Operation
 from plangate.tools.context import ToolContext
@@ -49,8 +49,8 @@ class Contract(TypedDict, total=False):
     scope: Literal["goal", "global"]
     """For tools that act: where the key is unique."""
 
-    undo: str
-    """Name of the tool that reverses this one."""
+    undo: str | Undo
+    """How a call is reversed; a bare name says by which tool, and no more."""
 
     reconcile: Reconcile
     status: Status

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from plangate.plan.catalog import Catalog
+from plangate.plan.compensation import undo_faults
 from plangate.plan.errors import ConfigError
 from plangate.tools.tool import Tool
 
@@ -55,13 +56,5 @@ def _check_undo(each: Tool, tools: Mapping[str, Tool]) -> None:
     undo = each.spec.undo
     if undo is None:
         return
-    if undo not in tools:
-        raise ConfigError(
-            f"tool {each.spec.name!r} is undone by {undo!r}, which is not here",
-            hint="Add that tool, or correct undo=.",
-        )
-    if not tools[undo].spec.effect.acts:
-        raise ConfigError(
-            f"tool {each.spec.name!r} is undone by {undo!r}, which does not act",
-            hint="Name the tool that puts the change right.",
-        )
+    for says, hint in undo_faults(each.spec, {name: tool.spec for name, tool in tools.items()}):
+        raise ConfigError(f"tool {each.spec.name!r} is undone by {undo.tool!r}, {says}", hint=hint)

@@ -11,9 +11,11 @@ from plangate.cli.approve import approve
 from plangate.cli.demo import demo
 from plangate.cli.doctor import doctor
 from plangate.cli.effects import effects
+from plangate.cli.effects_change import compensate, reconcile, settle
 from plangate.cli.options import root_journal_option
 from plangate.cli.plan import plan
 from plangate.cli.policy import policy
+from plangate.cli.revise import revise
 from plangate.cli.run import run
 from plangate.cli.shell import EPILOG, Shell
 
@@ -28,6 +30,9 @@ def cli() -> None:
     """
 
 
+for change in (settle, reconcile, compensate):
+    effects.add_command(change)
+run.add_command(revise)
 for command in (demo, plan, policy, run, approve, effects, doctor):
     cli.add_command(command)
 

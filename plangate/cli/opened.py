@@ -88,7 +88,7 @@ def reopened(
     with opened_journal(journal_url) as journal:
         run = journal.runs.get(run_id)
     world = world_url or _demo_world(journal_url, run_id)
-    named = _agent_of(run, agent)
+    named = agent_of(run, agent)
     with opened_runtime(named, journal_url, Options(world_url=world)) as runtime:
         _need_same(runtime, run, named)
         yield runtime
@@ -173,7 +173,12 @@ def _need_same(runtime: Runtime, run: Run, named: str) -> None:
         )
 
 
-def _agent_of(run: Run, named: str | None) -> str:
+def agent_of(run: Run, named: str | None) -> str:
+    """Return the name of a run's agent, to load it by.
+
+    Raises:
+        ConfigError: The run's agent is no example, and no other was named.
+    """
     from plangate.agent import load_agent
 
     if named:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from plangate.cli.terminal import count, line
+from plangate.journal.causes import GoalRevised, RunFollowed
 from plangate.journal.events import (
     AttemptEnded,
     AttemptStarted,
@@ -100,7 +101,17 @@ def _moved(event: EffectMoved) -> list[Part]:
         event.tool,
         event.state,
         event.operation_id or "",
+        f"by {event.by}" if event.by else "",
+        event.evidence,
     ]
+
+
+def _followed(event: RunFollowed) -> list[Part]:
+    return [("followed", "bold"), f"by run {event.run_id}: {event.kind}"]
+
+
+def _revised(event: GoalRevised) -> list[Part]:
+    return [("goal", "bold"), f"changed by {event.confirmed_by}; see run {event.run_id}"]
 
 
 def _judged(event: VerdictReached) -> list[Part]:
@@ -151,6 +162,8 @@ _SHOWN: Mapping[type, Callable[..., list[Part]]] = {
     AttemptStarted: _started,
     AttemptEnded: _ended,
     EffectMoved: _moved,
+    RunFollowed: _followed,
+    GoalRevised: _revised,
     VerdictReached: _judged,
     StepEnded: _step,
     TriggerFired: _fired,

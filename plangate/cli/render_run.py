@@ -32,6 +32,7 @@ def run_lines(shown: Mapping[str, Any]) -> Iterator[RenderableType]:
     yield line((shown["run_id"], "bold"), (status, _RUN_STYLE.get(status, "")), shown["goal"])
     about = f"agent {shown['agent']} for {shown['principal']}, goal id {shown['goal_id']}"
     yield line("  ", (about, "dim"))
+    yield from _kin_lines(shown)
     if shown["planner"]:
         yield line(
             "  ", ("planner", "dim"), f"{shown['planner']['kind']} {shown['planner']['name']}"
@@ -119,6 +120,13 @@ def run_table(runs: Sequence[Run]) -> Table:
             Text(visible(run.goal), no_wrap=True, overflow="ellipsis"),
         )
     return table
+
+
+def _kin_lines(shown: Mapping[str, Any]) -> Iterator[Text]:
+    if cause := shown["cause"]:
+        yield line("  ", ("follows", "dim"), f"run {cause['run_id']}: {cause['kind']}")
+    for each in shown["followed_by"]:
+        yield line("  ", ("followed by", "dim"), f"run {each['run_id']}: {each['kind']}")
 
 
 def _step_line(step: Mapping[str, Any]) -> Text:

@@ -64,7 +64,7 @@ def start(agent_name: str, yes: bool, journal: str, as_json: bool, **given: Any)
         run_id = new_run_id()
         asked = {name: given[name] for name in ("goal", "inputs", "goal_id", "task") if given[name]}
         stream = runtime.start({"inputs": {}, **asked}, run_id=run_id)
-        _go(runtime, run_id, stream, yes=yes, as_json=as_json)
+        go_on(runtime, run_id, stream, yes=yes, as_json=as_json)
 
 
 @run.command()
@@ -81,7 +81,7 @@ def resume(run_id: str, agent_name: str | None, journal: str, **how: Any) -> Non
     with reopened(journal, run_id, agent_name, how["world_url"]) as runtime:
         after = runtime.journal.runs.get(run_id).last_seq
         stream = runtime.advance(run_id)
-        _go(runtime, run_id, stream, yes=how["yes"], as_json=how["as_json"], after=after)
+        go_on(runtime, run_id, stream, yes=how["yes"], as_json=how["as_json"], after=after)
 
 
 @run.command()
@@ -158,7 +158,7 @@ def events(run_id: str, after: int, only: tuple[str, ...], journal: str, **how: 
         follower.look()
 
 
-def _go(
+def go_on(
     runtime: Runtime,
     run_id: str,
     stream: Iterator[Any],
@@ -167,6 +167,7 @@ def _go(
     as_json: bool,
     after: int = 0,
 ) -> None:
+    """Take a run as far as it goes, print where it stands, and exit accordingly."""
     from plangate.cli.ask import Asker
     from plangate.cli.drive import Driver, say_waiting
     from plangate.cli.exits import exit_code

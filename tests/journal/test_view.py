@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plangate.journal.causes import GoalRevised, RunFollowed
 from plangate.journal.events import (
     EVENT,
     AttemptEnded,
@@ -422,6 +423,19 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
         failed_steps=st.just(()),
         confidence=st.floats(0, 1),
     ),
+    st.just(RunFollowed(kind="compensation", run_id="r-undo1", effects=("k",))),
+    st.just(
+        GoalRevised(
+            previous_goal_id="g",
+            goal_id="g2",
+            goal="Another",
+            inputs="sha256:0",
+            run_id="r-goal1",
+            user_message_ref="artifact://sha256:0",
+            confirmed_at=datetime(2026, 1, 1, tzinfo=UTC),
+            confirmed_by="ann",
+        )
+    ),
     st.just(BudgetStopped(limit="usd", spent="1", allowed="1")),
     st.just(GoalVerified(says="unknown", verdicts=())),
     st.just(RunEnded(ending="failed", verdict="fail", report="sha256:0")),
@@ -434,7 +448,7 @@ def test_the_strategy_below_draws_every_kind_of_event():
         "plan_validated", "plan_criticized", "question_asked", "answer_refused", "decision_taken",
         "step_released", "attempt_started", "attempt_ended", "effect_moved", "verdict_reached",
         "step_ended", "trigger_fired", "reflected", "budget_stopped", "goal_verified", "run_ended",
-        "answer_counted", "info_read", "world_moved",
+        "answer_counted", "info_read", "world_moved", "run_followed", "goal_revised",
     }  # fmt: skip
 
     assert set(EVENT.json_schema()["discriminator"]["mapping"]) == drawn

@@ -18,8 +18,10 @@ UNREADABLE = {
 }
 """What is no plan yet, by the code that says so."""
 
-ELSEWHERE = {"semantic", "repair_does_not_fit"} | {n for n in CODES if n.startswith("patch_")}
-"""Not about one plan alone: the critic's, and what a patch can do wrong."""
+ELSEWHERE = {"semantic", "repair_does_not_fit", "no_undo"} | {
+    name for name in CODES if name.startswith(("patch_", "undo_"))
+}
+"""Not about one plan alone: the critic's, what a patch can do wrong, and what cannot be undone."""
 
 
 def words_of(*folders: str) -> set[str]:
@@ -34,7 +36,9 @@ def words_of(*folders: str) -> set[str]:
 
 
 def test_every_code_is_emitted_somewhere():
-    assert CODES.keys() <= words_of("plan/layers", "plan/shape", "plan/value", "plan", "nodes")
+    rooms = ("plan/layers", "plan/shape", "plan/value", "plan", "nodes", "plangate")
+
+    assert CODES.keys() <= words_of(*rooms)
 
 
 def test_every_code_has_a_plan_that_provokes_it():

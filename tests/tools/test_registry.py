@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
+from plangate.plan.catalog import Undo
 from plangate.plan.errors import ConfigError
 from plangate.tools.registry import Registry
 from plangate.tools.tool import Tool, tool
@@ -32,13 +34,23 @@ def delete(name: str) -> Done:
     return Done(ok=True)
 
 
-def named(name: str, undo: str) -> Tool:
+@tool(effect="write", key="post:{text}", scope="goal")
+def post(text: str) -> Done:
+    """Post a text."""
+    return Done(ok=bool(text))
+
+
+def named(name: str, undo: str | Undo) -> Tool:
     def body(name: str) -> Done:
         """Do it."""
         return Done(ok=True)
 
     body.__name__ = name
     return tool(effect="write", key="thing:{name}", scope="goal", undo=undo)(body)
+
+
+def made(**undo: Any) -> Tool:
+    return named("make", undo=Undo(tool="make", **undo))
 
 
 def test_a_registry_is_a_mapping_of_tools_by_name():
@@ -69,6 +81,17 @@ def test_a_tool_may_be_listed_twice_but_two_tools_may_not_share_a_name():
     [
         ([create], "undone by 'delete', which is not here"),
         ([look, named("make", undo="look")], "undone by 'look', which does not act"),
+        (
+            [look, named("make", undo=Undo(tool="make", look="gone", gone="true"))],
+            "'gone', which is",
+        ),
+        ([named("make", undo=Undo(tool="make", look="make", gone="true"))], "'make', which acts"),
+        (
+            [named("make", undo=Undo(tool="make", args={"x": "args.name"}))],
+            "which it does not take",
+        ),
+        ([named("make", undo=Undo(tool="make", args={"name": "output.x"}))], "which there is not"),
+        ([named("make", undo="post"), post], "'post' needs 'text', which it neither"),
         ([named], "'named' is not a tool"),
     ],
 )
