@@ -56,6 +56,7 @@ class Server:
 
     hints: tuple[tuple[str, str], ...] = (
         ("password", "check the user, and give the password in the URL, PGPASSWORD or ~/.pgpass"),
+        ("resolve", "check the host in the journal's URL"),
         ("starting up", "wait until the server is up"),
         ("does not exist", "create the database and its user, or point the journal elsewhere"),
         ("already exists", "another program's tables are there; give the journal its own database"),
