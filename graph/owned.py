@@ -46,6 +46,7 @@ def owned(name: str, body: Body, desk: Desk) -> Node:
     """
 
     async def node(state: State, config: RunnableConfig) -> Mapping[str, Any]:
+        _need_known(state)
         call = Call.of(config)
         session = await desk.take(call, lambda: find_run(name, state, call, desk))
         try:
@@ -65,6 +66,15 @@ def owned(name: str, body: Body, desk: Desk) -> Node:
         return {**base, **update}
 
     return node
+
+
+def _need_known(state: State) -> None:
+    found = state.get("schema_version", STATE_VERSION)
+    if found > STATE_VERSION:
+        raise ConfigError(
+            f"the checkpoint is of state version {found}, and this plangate knows {STATE_VERSION}",
+            hint="upgrade plangate; the run's journal has all that was done",
+        )
 
 
 def find_run(name: str, state: State, call: Call, desk: Desk) -> str:

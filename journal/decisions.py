@@ -106,7 +106,7 @@ class Decisions:
                 tx.execute(insert_new(VOTES).values(row))
             votes = _votes(tx.execute(_cast(vote.question_id)).all())
             if first is not None:
-                mine = is_again(tx) and joined(votes) == _decision(first)
+                mine = is_again(tx) and _is_same(joined(votes), _decision(first))
                 return Polled(votes, Recorded(won=mine, decision=_decision(first)))
             if len(votes) < needs:
                 return Polled(votes, None)
@@ -157,7 +157,11 @@ def _record(tx: sa.Connection, decision: Decision) -> Recorded:
     row["steps"] = to_json(decision.steps).decode()
     won = tx.execute(insert_new(DECISIONS).values(row)).rowcount == 1
     first = _decision(tx.execute(_of(DECISIONS.c.question_id == decision.question_id)).one())
-    return Recorded(won or (is_again(tx) and first == decision), first)
+    return Recorded(won or (is_again(tx) and _is_same(first, decision)), first)
+
+
+def _is_same(one: Decision, other: Decision) -> bool:
+    return one.model_dump_json() == other.model_dump_json()
 
 
 def _cast(question_id: str) -> sa.Select[Any]:

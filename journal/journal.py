@@ -37,13 +37,13 @@ class Journal:
         Any number of processes may do so at once.
 
         Args:
-            url: As `sqlite:///.plangate/journal.db`.
+            url: As `sqlite:///.plangate/journal.db` or `postgresql://user@host/name`.
             clock: Where times come from.
 
         Raises:
             ConfigError: The URL cannot be read or names an unsupported database.
-            JournalError: The file is no database, cannot be made or written, or is newer than this
-                version of plangate.
+            JournalError: The database cannot be reached, made or written, is none of ours, or is
+                newer than this version of plangate.
         """
         store = Store(open_engine(url))
         try:

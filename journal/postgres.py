@@ -56,6 +56,7 @@ class Server:
 
     hints: tuple[tuple[str, str], ...] = (
         ("password", "check the user, and give the password in the URL, PGPASSWORD or ~/.pgpass"),
+        ("resolve", "check the host in the journal's URL"),
         ("starting up", "wait until the server is up"),
         ("does not exist", "create the database and its user, or point the journal elsewhere"),
         ("already exists", "another program's tables are there; give the journal its own database"),
@@ -128,7 +129,7 @@ def open_server(url: sa.URL) -> sa.Engine:
     query = dict(url.query)
     size = _pool_size(query.pop("pool_size", str(POOL_SIZE)))
     options = " ".join([_SETTINGS, *_many(query.pop("options", ()))])
-    return sa.create_engine(
+    engine = sa.create_engine(
         url.set(drivername="postgresql+psycopg", query=query),
         connect_args={"application_name": "plangate", **_ALIVE, "options": options},
         hide_parameters=True,  # parameters hold payloads; errors must not
@@ -139,6 +140,22 @@ def open_server(url: sa.URL) -> sa.Engine:
         pool_use_lifo=True,
         pool_recycle=1800,
     )
+    sa.event.listen(engine, "connect", _prepare)
+    return engine
+
+
+def _prepare(connection: Any, _record: object) -> None:
+    """Have a commit mean that it is on the disk, whatever the server was told to be content with.
+
+    An intent that a crash of the server takes back is an effect that could be made twice. Stricter
+    settings than `on` (a standby has it, too) stay.
+    """
+    connection.autocommit = True
+    connection.execute(
+        "SELECT set_config('synchronous_commit', 'on', false)"
+        " WHERE current_setting('synchronous_commit') = 'off'"
+    )
+    connection.autocommit = False
 
 
 def _printed(url: sa.URL) -> str:

@@ -73,7 +73,11 @@ class Store:
         self.engine = engine
         on_server = engine.dialect.name == "postgresql"
         self._database: Database = Server(engine) if on_server else File(engine)
-        self._errors = (sa.exc.DBAPIError, sa.exc.TimeoutError, *self._database.errors)
+        self._errors: tuple[type[Exception], ...] = (
+            sa.exc.DBAPIError,
+            sa.exc.TimeoutError,
+            *self._database.errors,
+        )
         self._was_there = False
 
     @property

@@ -55,7 +55,7 @@ def create_plan_agent(
         world_url: Argument of `connect`.
         budget: Limits of a run, where a plan's own budget says nothing.
         rights: Who acts where `context=` names nobody; None: principal `local`, no scopes.
-        journal: Database of what happened; sqlite:///path.
+        journal: Database of what happened; sqlite:///path or postgresql://user@host/name.
         checkpointer: A LangGraph saver; None: one beside the journal.
         store: LangGraph's long-term store.
         critic: A chat model for the critic; None: left out, and the log says so.

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound="Callable[..., Any]")
 
 DEFAULT_JOURNAL = "sqlite:///.plangate/journal.db"
-_JOURNAL_HELP = f"Database of what happened. [env PLANGATE_JOURNAL; default {DEFAULT_JOURNAL}]"
+_JOURNAL_HELP = (
+    "Database of what happened, SQLite or Postgres."
+    f" [env PLANGATE_JOURNAL; default {DEFAULT_JOURNAL}]"
+)
 
 
 def root_journal_option(command: F) -> F:

@@ -153,7 +153,7 @@ def test_an_issue_is_shown_with_its_hint():
         ("approve", "--yes", "--reject"),
         ("approve", "x", "--answer", "{"),
         ("effects", "list", "--state", "nonsense"),
-        ("run", "list", "--journal", "postgres://x/y"),
+        ("run", "list", "--journal", "mysql://x/y"),
         ("run", "list", "--journal", "rubbish"),
         ("run", "start", "--agent", "refund", "--goal", " "),
         ("plan", "make", "--agent", "refund", "--goal", ""),

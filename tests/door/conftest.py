@@ -28,11 +28,12 @@ class Shop:
 
     folder: Path
     agent: Agent = field(default_factory=lambda: load_agent("refund"))
+    journal_url: str = ""
     runtime: Runtime = field(init=False)
 
     def __post_init__(self) -> None:
         self.world_url = f"sqlite:///{self.folder}/world.db"
-        self.journal_url = f"sqlite:///{self.folder}/journal.db"
+        self.journal_url = self.journal_url or f"sqlite:///{self.folder}/journal.db"
         self.world = open_world(self.agent.connect, self.world_url)
         self.runtime = self.another()
 

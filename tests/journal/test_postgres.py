@@ -135,3 +135,11 @@ def test_a_pool_of_one_connection_serves_many_threads(postgres):
 def test_a_pool_size_that_is_none_is_refused(said):
     with pytest.raises(ConfigError, match="pool_size"):
         open_engine(f"postgresql://db/x?pool_size={said}")
+
+
+@pytest.mark.parametrize(("told", "done"), [("off", "on"), ("remote_apply", "remote_apply")])
+def test_a_commit_is_on_the_disk_whatever_the_server_is_content_with(postgres, told, done):
+    with Journal.open(f"{postgres}?options=-csynchronous_commit%3D{told}") as journal:
+        said = journal.store.rows(sa.text("SHOW synchronous_commit"))
+
+    assert [tuple(row) for row in said] == [(done,)]

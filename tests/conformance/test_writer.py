@@ -4,11 +4,12 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import pytest
 import sqlalchemy as sa
 
+from plangate.journal.clock import utc_now
 from plangate.journal.events import TriggerFired
 from plangate.journal.journal import Journal
 from plangate.journal.owner import owner_name
@@ -37,6 +38,20 @@ def writer(journal, lease) -> Iterator[Writer]:
     yield made
     with suppress(JournalError):  # the test that made it fail has seen it
         made.close()
+
+
+@pytest.fixture
+def clock():
+    """The real one: a writer's own waiting is in real seconds."""
+    return utc_now
+
+
+@contextmanager
+def blocked(journal: Journal) -> Iterator[None]:
+    """Make the writer wait for a transaction that has changed its run."""
+    with journal.store.write() as tx:
+        tx.exec_driver_sql("UPDATE runs SET goal = goal")
+        yield
 
 
 def steal(journal: Journal) -> None:
@@ -94,7 +109,7 @@ async def test_an_async_flush_leaves_the_loop_free(journal, writer):
             await asyncio.sleep(0)
 
     ticking = asyncio.create_task(tick())
-    with journal.store.write():  # the writer has to wait for this transaction
+    with blocked(journal):  # the writer has to wait for this transaction
         flushing = asyncio.create_task(writer.aflush())
         await asyncio.sleep(0.02)
         done_early = flushing.done()
@@ -107,7 +122,7 @@ async def test_an_async_flush_leaves_the_loop_free(journal, writer):
 
 
 async def test_a_flush_that_is_given_up_harms_nobody(journal, writer):
-    with journal.store.write():
+    with blocked(journal):
         writer.emit(fired(1))
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(writer.aflush(), 0.01)
@@ -148,7 +163,7 @@ def test_a_full_queue_makes_the_emitter_wait_and_loses_nothing(journal, lease):
             writer.emit(fired(number))
             emitted.append(number)
 
-    with journal.store.write():
+    with blocked(journal):
         thread = threading.Thread(target=emit)
         thread.start()
         time.sleep(0.1)
@@ -220,10 +235,10 @@ def test_a_failure_wakes_an_emitter_that_waits_for_room(journal, lease):
             raised.append(exc)
 
     with journal.store.write() as tx:
+        tx.exec_driver_sql("UPDATE runs SET owner = 'thief', epoch = epoch + 1")
         thread = threading.Thread(target=emit)
         thread.start()
         time.sleep(0.05)
-        tx.exec_driver_sql("UPDATE runs SET owner = 'thief', epoch = epoch + 1")
     thread.join(10)
 
     assert len(raised) == 1
