@@ -19,6 +19,7 @@ from plangate.journal.questions import (
     DecisionTaken,
     InfoRead,
     QuestionAsked,
+    StopAsked,
     WorldMoved,
 )
 from plangate.journal.reference import Ref
@@ -295,6 +296,7 @@ Event: TypeAlias = Annotated[
     | TriggerFired
     | Reflected
     | BudgetStopped
+    | StopAsked
     | GoalVerified
     | RunEnded,
     Field(discriminator="type"),

@@ -27,6 +27,7 @@ from plangate.journal.points import reached
 from plangate.journal.questions import (
     DecisionTaken,
     QuestionAsked,
+    StopAsked,
 )
 from plangate.journal.schema import EVENTS, RUNS
 from plangate.journal.store import is_again
@@ -186,6 +187,8 @@ def _changes(events: Sequence[Event]) -> dict[str, Any]:
             changes["status"] = status
         elif isinstance(event, StepReleased):
             changes["status"] = _released(changes.get("status"))
+        if isinstance(event, StopAsked) and event.kind == "drain":
+            changes["status"] = "stopped"
         if isinstance(event, RunEnded):
             changes |= {"ending": event.ending, "verdict": event.verdict}
     return changes

@@ -8,23 +8,26 @@ from dataclasses import replace
 from typing import Any
 
 from plangate.graph.state import State
-from plangate.journal.events import RunEnded
+from plangate.journal.events import RunEnded, StepEnded
 from plangate.journal.ledger import UNSETTLED, EffectRow
 from plangate.journal.points import reached
 from plangate.journal.session import Session
 from plangate.nodes.ending import Ending, ending_of
 from plangate.nodes.kit import Kit
 from plangate.nodes.report import claims_of, report_of
+from plangate.plan.value.plan import Plan
 
 
 async def settle(_: State, session: Session, kit: Kit) -> dict[str, Any]:
-    """Write the report; a stop (budget, drain) ends this pass but not the run."""
+    """Write the report; a stop at a limit ends this pass but not the run."""
     if session.view.ended is not None:
         return _told(session)
     await session.aflush()
     run_id = session.run.run_id
     effects = await asyncio.to_thread(session.journal.ledger.list, run_id=run_id)
     plan = kit.plan(session) if session.view.version else None
+    if plan is not None and session.view.cancelled is not None:
+        _end_rest(session, plan, effects)
     ending = ending_of(session.view)
     claims = []
     if plan is not None:
@@ -43,6 +46,26 @@ async def settle(_: State, session: Session, kit: Kit) -> dict[str, Any]:
         "verdict": ending.verdict,
         "report": _small(report),
     }
+
+
+def _end_rest(session: Session, plan: Plan, effects: Sequence[EffectRow]) -> None:
+    """End the steps of a cancelled run; what may have happened outside is not called off."""
+    open_ones = {row.step for row in effects if row.state in UNSETTLED}
+    for step in plan.steps:
+        seen = session.view.steps.get(step.id)
+        if seen is not None and seen.status not in ("pending", "running", "waiting"):
+            continue
+        unknown = step.id in open_ones
+        session.emit(
+            StepEnded(
+                step=step.id,
+                plan_version=plan.version,
+                status="unknown" if unknown else "cancelled",
+                outcome="unknown" if unknown else "cancelled",
+                error_code="outcome_unknown" if unknown else "run_cancelled",
+                why="the run was cancelled",
+            )
+        )
 
 
 def _with_open_effects(ending: Ending, effects: Sequence[EffectRow]) -> Ending:
