@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from plangate.journal.artifacts import insert_artifacts
+from plangate.journal.artifacts import insert_artifacts, insert_uses, refs_in
 from plangate.journal.events import (
     EVENT,
     BudgetStopped,
@@ -144,12 +144,15 @@ class Log:
             for number, each in enumerate(written, expected_seq + 1)
         ]
 
+        used = refs_in(each.body for each in written) | set(artifacts)
+
         def work(tx: sa.Connection) -> None:
             if tx.execute(advance, where).rowcount != 1:
                 if is_again(tx) and _is_written(tx, rows):
                     return
                 raise _refused(tx, lease, expected_seq)
             insert_artifacts(tx, dict(artifacts))
+            insert_uses(tx, lease.run_id, used)
             if rows:
                 tx.execute(_ADD, rows)
             reached("log.writing")

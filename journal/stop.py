@@ -45,7 +45,7 @@ class Stop:
     def ask(self, what: StopAsked) -> None:
         """Tell the owner to stop; nothing if it knows already."""
         with self._lock:
-            if self._asked is not None and not (self._asked.kind, what.kind) == ("drain", "cancel"):
+            if self._asked is not None and (self._asked.kind, what.kind) != ("drain", "cancel"):
                 return
             self._asked = what
             for tell in self._listeners:

@@ -28,6 +28,10 @@ def ending_of(view: RunView) -> Ending:
     """Judge the state in which nothing more will be done."""
     if view.cancelled is not None:
         return Ending("cancelled", "fail", _cancellation(view.cancelled))
+    return _of_itself(view)
+
+
+def _of_itself(view: RunView) -> Ending:
     checked = view.validated.get(view.version)
     if checked is None or not checked.valid:
         return Ending("failed", "fail", _issues(view))

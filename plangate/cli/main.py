@@ -8,12 +8,14 @@ from __future__ import annotations
 import click
 
 from plangate.cli.approve import approve
+from plangate.cli.cancel import cancel
 from plangate.cli.demo import demo
 from plangate.cli.doctor import doctor
 from plangate.cli.effects import effects
 from plangate.cli.options import root_journal_option
 from plangate.cli.plan import plan
 from plangate.cli.policy import policy
+from plangate.cli.retention import delete, prune
 from plangate.cli.run import run
 from plangate.cli.shell import EPILOG, Shell
 
@@ -28,6 +30,9 @@ def cli() -> None:
     """
 
 
+run.add_command(cancel)
+run.add_command(delete)
+run.add_command(prune)
 for command in (demo, plan, policy, run, approve, effects, doctor):
     cli.add_command(command)
 

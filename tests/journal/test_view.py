@@ -37,6 +37,7 @@ from plangate.journal.questions import (
     InfoRead,
     Moved,
     QuestionAsked,
+    StopAsked,
     WorldMoved,
 )
 from plangate.journal.view import RunView, fold
@@ -423,6 +424,7 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
         confidence=st.floats(0, 1),
     ),
     st.just(BudgetStopped(limit="usd", spent="1", allowed="1")),
+    st.builds(StopAsked, kind=st.sampled_from(["drain", "cancel"]), by=st.just("ann")),
     st.just(GoalVerified(says="unknown", verdicts=())),
     st.just(RunEnded(ending="failed", verdict="fail", report="sha256:0")),
 )
@@ -434,7 +436,7 @@ def test_the_strategy_below_draws_every_kind_of_event():
         "plan_validated", "plan_criticized", "question_asked", "answer_refused", "decision_taken",
         "step_released", "attempt_started", "attempt_ended", "effect_moved", "verdict_reached",
         "step_ended", "trigger_fired", "reflected", "budget_stopped", "goal_verified", "run_ended",
-        "answer_counted", "info_read", "world_moved",
+        "answer_counted", "info_read", "world_moved", "stop_asked",
     }  # fmt: skip
 
     assert set(EVENT.json_schema()["discriminator"]["mapping"]) == drawn
