@@ -1,7 +1,7 @@
 """The dataflow of one plan: release what is ready, settle what ended, until nothing can start.
 
-A failing branch never stops an independent one; only an abort, a spent budget and a drain stop
-everything: running reads are then cancelled, running effects are awaited.
+A failing branch never stops an independent one; only an abort, a spent budget, a drain and
+a cancel stop everything: running reads are then cancelled, running effects are awaited.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from plangate.engine.queue import Limits, Needs, ReadyQueue
 from plangate.engine.release import known_args
 from plangate.engine.steps import Ended, run_step
-from plangate.engine.triggers import Halt, halt_of
+from plangate.engine.triggers import Halt, Reason, halt_of
 from plangate.journal.events import StepEnded
 from plangate.plan.effects import claims_of
 from plangate.plan.errors import BudgetExceeded, ConfigError
@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from plangate.engine.bench import Bench
 
 _NOTHING = Needs()
+_TOLD = ""
+"""Among the ids of ended steps: the run was told to stop."""
+
+_FINAL: frozenset[Reason] = frozenset({"abort", "cancelled"})
+_STOPS_ALL: frozenset[Reason] = _FINAL | {"budget", "drained"}
 
 
 async def run_plan(bench: Bench, *, parallel: int = 64) -> Halt:
@@ -69,22 +74,39 @@ class _Flow:
             self._skip(step_id, because)
 
     async def run(self) -> Halt:
-        self._release()
-        while self.running:
-            step_id = await self.ended.get()
-            self._settle(step_id)
-            if self.stop is None:
-                self._watch()
-            if self.stop is None:
-                self._release()
-            elif self.stop.reason in ("abort", "budget"):
-                self.bench.brake.pull(final=self.stop.reason == "abort")
-                self._cancel_reads()
+        loop, told = asyncio.get_running_loop(), self.bench.session.stop
+        with told.telling(lambda: loop.call_soon_threadsafe(self.ended.put_nowait, _TOLD)):
+            await self._flow()
         if self.stop is not None:
             return self.stop
         accounted = self._accounted()
         left = [step for step in self.queue.unsettled if step not in accounted]
         return halt_of(self._known_ends(), left)
+
+    async def _flow(self) -> None:
+        self._heed()
+        if self.stop is None:
+            self._release()
+        while self.running:
+            step_id = await self.ended.get()
+            if step_id != _TOLD:
+                self._settle(step_id)
+            self._heed()
+            if self.stop is None:
+                self._watch()
+            if self.stop is None:
+                self._release()
+            elif self.stop.reason in _STOPS_ALL:
+                self.bench.brake.pull(final=self.stop.reason in _FINAL)
+                self._cancel_reads()
+
+    def _heed(self) -> None:
+        """A person's word outweighs what the plan itself came to; a drain only stops what goes."""
+        asked = self.bench.session.stop.asked
+        if asked is None or (self.stop is not None and asked.kind == "drain"):
+            return
+        reason: Reason = "cancelled" if asked.kind == "cancel" else "drained"
+        self.stop = Halt(reason=reason, says=asked.reason)
 
     async def finish(self) -> None:
         """Leave nothing running; an effect that is under way is awaited, not abandoned."""
@@ -133,7 +155,7 @@ class _Flow:
 
     def _cancelled(self, step_id: str) -> None:
         """A run that is only stopped takes its cancelled steps up again; one that ends says so."""
-        if self.stop is None or self.stop.reason != "abort":
+        if self.stop is None or self.stop.reason not in _FINAL:
             return
         self.bench.session.emit(
             StepEnded(

@@ -11,13 +11,23 @@ if TYPE_CHECKING:
     from plangate.engine.steps import Ended
 
 Reason: TypeAlias = Literal[
-    "done", "question", "approval", "declined", "trigger", "abort", "budget", "drained", "stranded"
+    "done",
+    "question",
+    "approval",
+    "declined",
+    "trigger",
+    "abort",
+    "budget",
+    "drained",
+    "cancelled",
+    "stranded",
 ]
 """Why the executor returned.
 
 `done` every step ended well · `question` a human step waits · `approval` an acting step needs
 an approval · `declined` an expected business "no" · `trigger` a failure to reflect on · `abort` a
-route or an abort condition · `budget` a limit · `drained` asked to stop · `stranded` steps are left
+route or an abort condition · `budget` a limit · `drained` asked to stop · `cancelled` a person
+ended the run · `stranded` steps are left
 and none can run, which is never success.
 """
 

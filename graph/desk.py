@@ -28,6 +28,7 @@ from plangate.graph.state import State
 from plangate.journal.journal import Journal
 from plangate.journal.lease import Lease
 from plangate.journal.owner import owner_name
+from plangate.journal.questions import StopAsked
 from plangate.journal.session import Session
 from plangate.plan.errors import PlangateError, RunBusy
 
@@ -124,6 +125,7 @@ class Desk:
         self._idle_s = idle_s
         self._held: dict[tuple[int, str], _Held] = {}
         self._left: OrderedDict[tuple[int, str], _Held] = OrderedDict()
+        self._stop: StopAsked | None = None
         self._lock = threading.Lock()
         # Two new goals of one thread at once: the second must see the run of the first.
         self._starting = threading.Lock()
@@ -209,6 +211,15 @@ class Desk:
                 raise
             because.add_note(f"and closing the run's session failed: {error}")
 
+    def drain(self, by: str, reason: str) -> None:
+        """Have all invocations of this process stop where they can, those to come as well."""
+        asked = StopAsked(kind="drain", by=by, reason=reason)
+        with self._lock:
+            self._stop = asked
+            all_held = list(self._held.values())
+        for held in all_held:
+            held.session.stop.ask(asked)
+
     def close(self) -> None:
         """Close all sessions, also those at work, whose next write then fails."""
         with self._lock:
@@ -225,6 +236,8 @@ class Desk:
         with self._lock:
             if not gone.is_set():
                 self._held[call.key] = _Held(call, session)
+                if self._stop is not None:
+                    session.stop.ask(self._stop)
                 return session
         session.close()
         return session

@@ -7,12 +7,13 @@ others end with `RunBusy`. Which run a thread is on is the journal's to say, too
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, TypeAlias, cast
 
 from langchain_core.runnables import RunnableConfig
 
 from plangate.graph.desk import Call, Desk
+from plangate.graph.heed import heeding
 from plangate.graph.state import STATE_VERSION, Input, Node, State, blank
 from plangate.journal.artifacts import ref_of
 from plangate.journal.events import RunStarted
@@ -24,7 +25,7 @@ from plangate.plan.errors import ConfigError, RunBusy, WaitingForPerson
 
 __all__ = ["Body", "Desk", "find_run", "owned"]
 
-Body: TypeAlias = Callable[[State, Session], Awaitable[Mapping[str, Any]]]
+Body: TypeAlias = Callable[[State, Session], Coroutine[Any, Any, Mapping[str, Any]]]
 """What a node does with the run it holds; gives the keys of the state to change."""
 
 
@@ -41,6 +42,7 @@ def owned(name: str, body: Body, desk: Desk) -> Node:
         desk: The sessions of this process.
 
     Raises:
+        GraphDrained: (The node) this process stops; the run can be resumed.
         RunBusy: (The node) another invocation is at work on the run.
         WaitingForPerson: (The node) a new goal came while the thread's run has not ended.
     """
@@ -52,7 +54,8 @@ def owned(name: str, body: Body, desk: Desk) -> Node:
         try:
             reached("node.entered")
             base = _base(state, session)
-            update = await _work(name, body, _seen(state, base, session), session)
+            seen = _seen(state, base, session)
+            update = await _work(name, lambda: body(seen, session), session, call)
             reached("node.worked")
             await session.aflush()
             reached("node.recorded")
@@ -172,8 +175,14 @@ def _seen(state: State, base: State, session: Session) -> State:
     return State(**{**_without(state, foreign), **base})
 
 
-async def _work(name: str, body: Body, state: State, session: Session) -> Mapping[str, Any]:
-    is_over = session.view.ended is not None or session.view.revised is not None
-    if is_over and name != "settle":
+async def _work(
+    name: str,
+    work: Callable[[], Coroutine[Any, Any, Mapping[str, Any]]],
+    session: Session,
+    call: Call,
+) -> Mapping[str, Any]:
+    if name == "settle":
+        return await work()
+    if session.view.ended is not None or session.view.revised is not None:
         return {"go": "settle"}
-    return await body(state, session)
+    return await heeding(name, work, session, call)

@@ -52,6 +52,17 @@ class ThreadedSqliteSaver(Threaded, SqliteSaver):
                 hint="free space, or make the file writable; nothing in the journal is lost",
             ) from exc
 
+    def rewrite(self) -> bool:
+        """Write the file anew, so that nothing of what was deleted is left in it.
+
+        Returns:
+            False where somebody reads an older state, so that the trace is left for the moment.
+        """
+        with self.cursor(transaction=False) as cursor:
+            cursor.execute("VACUUM")
+            busy, *_ = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() or (1,)
+        return not busy
+
     def close(self) -> None:
         """Close the file. A closed saver cannot be used again."""
         with self.lock:

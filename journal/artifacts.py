@@ -7,16 +7,19 @@ reference can tell that what comes back is what went in.
 from __future__ import annotations
 
 import hashlib
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 import sqlalchemy as sa
 
-from plangate.journal.schema import ARTIFACTS
+from plangate.journal.schema import ARTIFACT_USES, ARTIFACTS
 from plangate.journal.store import Store, insert_new
 from plangate.plan.errors import JournalError
 from plangate.plan.value.frozen import canonical, load_json
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pydantic import JsonValue
 
     from plangate.journal.reference import Ref
@@ -85,6 +88,20 @@ class Artifacts:
 
 
 _ADD = insert_new(ARTIFACTS)
+_USE = insert_new(ARTIFACT_USES)
+_REF = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+def refs_in(texts: Iterable[str]) -> set[Ref]:
+    """Return all that some records refer to; a digest that is no artifact does no harm."""
+    return {ref for text in texts for ref in _REF.findall(text)}
+
+
+def insert_uses(tx: sa.Connection, run_id: str, refs: Iterable[Ref]) -> None:
+    """Note in the caller's transaction that a run's records name these artifacts."""
+    rows = [{"run_id": run_id, "ref": ref} for ref in sorted(refs)]
+    if rows:
+        tx.execute(_USE, rows)
 
 
 def insert_artifacts(tx: sa.Connection, bodies: dict[Ref, bytes]) -> None:

@@ -35,6 +35,7 @@ from plangate.journal.questions import (
     DecisionTaken,
     InfoRead,
     QuestionAsked,
+    StopAsked,
     WorldMoved,
 )
 from plangate.plan.value.frozen import thaw
@@ -78,7 +79,7 @@ def _draft_refused(event: DraftRefused, view: RunView) -> None:
 @change.register(RunResumed)
 def _resumed(event: RunResumed, view: RunView) -> None:
     del event
-    view.stopped = None
+    view.stopped = view.drained = None
 
 
 @change.register(ModelCalled)
@@ -253,6 +254,14 @@ def _reflected(event: Reflected, view: RunView) -> None:
 @change.register(BudgetStopped)
 def _stopped(event: BudgetStopped, view: RunView) -> None:
     view.stopped = event
+
+
+@change.register(StopAsked)
+def _told_to_stop(event: StopAsked, view: RunView) -> None:
+    if event.kind == "cancel":
+        view.cancelled = view.cancelled or event
+    else:
+        view.drained = event
 
 
 @change.register(GoalVerified)

@@ -20,6 +20,7 @@ from plangate.journal.questions import (
     DecisionTaken,
     InfoRead,
     QuestionAsked,
+    StopAsked,
     WorldMoved,
 )
 from plangate.journal.reference import Ref
@@ -306,6 +307,7 @@ Event: TypeAlias = Annotated[
     | TriggerFired
     | Reflected
     | BudgetStopped
+    | StopAsked
     | GoalVerified
     | RunEnded,
     Field(discriminator="type"),

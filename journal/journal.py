@@ -10,6 +10,7 @@ from plangate.journal.decisions import Decisions
 from plangate.journal.ledger import Ledger
 from plangate.journal.log import Log
 from plangate.journal.migrations import migrate
+from plangate.journal.retention import Retention
 from plangate.journal.runs import Runs
 from plangate.journal.store import Store, open_engine
 
@@ -29,6 +30,7 @@ class Journal:
         self.ledger = Ledger(store, clock)
         self.decisions = Decisions(store)
         self.artifacts = Artifacts(store)
+        self.retention = Retention(store)
 
     @classmethod
     def open(cls, url: str, *, clock: Clock = utc_now) -> Journal:

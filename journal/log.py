@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from plangate.journal.artifacts import insert_artifacts
+from plangate.journal.artifacts import insert_artifacts, insert_uses, refs_in
 from plangate.journal.events import (
     EVENT,
     BudgetStopped,
@@ -27,6 +27,7 @@ from plangate.journal.points import reached
 from plangate.journal.questions import (
     DecisionTaken,
     QuestionAsked,
+    StopAsked,
 )
 from plangate.journal.schema import EVENTS, RUNS
 from plangate.journal.store import is_again
@@ -143,12 +144,15 @@ class Log:
             for number, each in enumerate(written, expected_seq + 1)
         ]
 
+        used = refs_in(each.body for each in written) | set(artifacts)
+
         def work(tx: sa.Connection) -> None:
             if tx.execute(advance, where).rowcount != 1:
                 if is_again(tx) and _is_written(tx, rows):
                     return
                 raise _refused(tx, lease, expected_seq)
             insert_artifacts(tx, dict(artifacts))
+            insert_uses(tx, lease.run_id, used)
             if rows:
                 tx.execute(_ADD, rows)
             reached("log.writing")
@@ -186,6 +190,8 @@ def _changes(events: Sequence[Event]) -> dict[str, Any]:
             changes["status"] = status
         elif isinstance(event, StepReleased):
             changes["status"] = _released(changes.get("status"))
+        if isinstance(event, StopAsked) and event.kind == "drain":
+            changes["status"] = "stopped"
         if isinstance(event, RunEnded):
             changes |= {"ending": event.ending, "verdict": event.verdict}
     return changes

@@ -8,6 +8,7 @@ differ between two servers, and change with an update of its C library.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import TypeAlias
@@ -58,6 +59,28 @@ def _first_tables(tx: sa.Connection) -> None:
     execute(tx, _FIRST)
 
 
+_USES = (
+    """CREATE TABLE artifact_uses (
+        run_id TEXT NOT NULL, ref TEXT NOT NULL, PRIMARY KEY (run_id, ref))""",
+    "CREATE INDEX artifact_uses_by_ref ON artifact_uses (ref)",
+)
+_REF = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+def _uses_of_artifacts(tx: sa.Connection) -> None:
+    """Note for each artifact which runs' events name it."""
+    execute(tx, _USES)
+    add = sa.text(
+        "INSERT INTO artifact_uses (run_id, ref) VALUES (:run_id, :ref) ON CONFLICT DO NOTHING"
+    )
+    query = sa.text("SELECT run_id, body FROM events")
+    events = tx.execute(query, execution_options={"yield_per": 1_000})
+    for part in events.partitions():
+        found = {(row.run_id, ref) for row in part for ref in _REF.findall(row.body)}
+        if found:
+            tx.execute(add, [{"run_id": run_id, "ref": ref} for run_id, ref in sorted(found)])
+
+
 def execute(tx: sa.Connection, statements: Iterable[str]) -> None:
     """Run the statements of a migration."""
     text = 'TEXT COLLATE "C"' if tx.dialect.name == "postgresql" else "TEXT"
@@ -65,7 +88,7 @@ def execute(tx: sa.Connection, statements: Iterable[str]) -> None:
         tx.exec_driver_sql(statement.replace("TEXT", text))
 
 
-MIGRATIONS: Mapping[int, Migration] = MappingProxyType({1: _first_tables})
+MIGRATIONS: Mapping[int, Migration] = MappingProxyType({1: _first_tables, 2: _uses_of_artifacts})
 """By the version each one leads to: 1, 2, 3, ... without gaps."""
 
 _VERSION = sa.select(META.c.value).where(META.c.key == "schema_version")

@@ -97,6 +97,10 @@ class Server:
         with self._reading.begin() as tx:
             yield tx
 
+    def rewrite(self) -> bool:
+        """Return True: the server reuses what was deleted, and forgets it in its own time."""
+        return True
+
     def is_lost(self, error: Exception) -> bool:
         """Return True if the same transaction may well succeed on another connection."""
         cause: Any = getattr(error, "orig", None) or error

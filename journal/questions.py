@@ -95,6 +95,17 @@ class WorldMoved(Frozen):
     objects: tuple[Moved, ...]
 
 
+class StopAsked(Frozen):
+    """Somebody told the run to stop while it was at work; nothing new is begun from here on."""
+
+    type: Literal["stop_asked"] = "stop_asked"
+    kind: Literal["drain", "cancel"]
+    """`drain`: this process stops, and the run can be resumed. `cancel`: the run ends."""
+
+    by: str
+    reason: str = ""
+
+
 class DecisionTaken(Frozen):
     """The owner of the run took a recorded decision in."""
 

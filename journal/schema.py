@@ -158,3 +158,12 @@ ARTIFACTS = sa.Table(
     sa.Column("ref", sa.Text, primary_key=True),
     _text("body"),
 )
+
+ARTIFACT_USES = sa.Table(
+    "artifact_uses",
+    TABLES,
+    sa.Column("run_id", sa.Text, primary_key=True),
+    sa.Column("ref", sa.Text, primary_key=True),
+    sa.Index("artifact_uses_by_ref", "ref"),
+)
+"""Which run's records name an artifact: what no run uses any more can go."""

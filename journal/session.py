@@ -11,8 +11,10 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Self
 
 from plangate.journal.artifacts import ref_of
+from plangate.journal.cut import ends_of_cut, has_cut
 from plangate.journal.events import Event, RunResumed
 from plangate.journal.points import reached
+from plangate.journal.stop import Stop
 from plangate.journal.view import RunView, fold
 from plangate.journal.writer import Writer
 from plangate.plan.value.frozen import load_json
@@ -42,6 +44,9 @@ class Session:
 
         self.lease = lease
         self.view = view
+        self.stop = Stop()
+        """Told from outside to stop; whoever works for the session heeds it."""
+
         self._writer = Writer(journal, lease, view.seq, ttl_s=ttl_s)
         self._recent = _Recent(_KEPT_BYTES)
         # Sync tools report from their own threads; view and queue must have one order.
@@ -74,7 +79,19 @@ class Session:
         reached("session.opened")
         if view.seq:
             session.emit(RunResumed(owner=owner))
-        return session
+        return session._close_cut()
+
+    def _close_cut(self) -> Self:
+        """End the attempts that the owner before left without an end."""
+        if has_cut(self.view):
+            try:
+                rows = self.journal.ledger.list(run_id=self.run.run_id)
+                for ended in ends_of_cut(self.view, rows):
+                    self.emit(ended)
+            except BaseException:
+                self.close()
+                raise
+        return self
 
     def emit(self, event: Event) -> None:
         """Record an event and apply it to the view; does not wait for the disk.
@@ -86,6 +103,11 @@ class Session:
         with self._one_at_a_time:
             self._writer.emit(event)
             self.view.apply(event)
+
+    def record_stop(self) -> None:
+        """Record that the owner was told to stop; nothing if it was not, or a cancel stands."""
+        if self.stop.asked is not None and self.view.cancelled is None:
+            self.emit(self.stop.asked)
 
     def put(self, value: object) -> Ref:
         """Store a value, at the latest with the next event, and return its reference.

@@ -65,6 +65,22 @@ class File:
         with self._engine.begin() as tx:
             yield tx
 
+    def rewrite(self) -> bool:
+        """Write the file anew and empty its log, so that no page holds what was deleted.
+
+        Other writers wait meanwhile, up to `BUSY_S`; it takes the file's size in free space.
+        """
+        with self._turn:
+            connection = self._engine.raw_connection()
+            try:
+                cursor = connection.cursor()
+                cursor.execute("VACUUM")
+                cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                busy, *_ = cursor.fetchone() or (1,)
+                return not busy
+            finally:
+                connection.close()
+
     def is_lost(self, error: Exception) -> bool:
         """Return False: a file does not hang up."""
         del error

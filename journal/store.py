@@ -55,6 +55,9 @@ class Database(Protocol):
     def read(self) -> AbstractContextManager[sa.Connection]:
         """Give a transaction that only reads."""
 
+    def rewrite(self) -> bool:
+        """Leave no trace of what was deleted; False where a reader still sees an older state."""
+
     def is_lost(self, error: Exception) -> bool:
         """Return True if the same may well succeed on another connection."""
 
@@ -138,6 +141,20 @@ class Store:
         """
         with self._transaction(self._database.read()) as tx:
             yield tx
+
+    def rewrite(self) -> bool:
+        """Leave no trace of what was deleted in a journal's file; a server sees to it itself.
+
+        Returns:
+            False where somebody reads an older state, so that the trace is left for the moment.
+
+        Raises:
+            JournalError: The database refused: no space, or others write all the time.
+        """
+        try:
+            return self._database.rewrite()
+        except self._errors as exc:
+            raise self._refusal(exc) from self._database.cause(exc)
 
     def close(self) -> None:
         """Close all connections. A closed store opens them again when it is used."""

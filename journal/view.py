@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         DecisionTaken,
         InfoRead,
         QuestionAsked,
+        StopAsked,
         WorldMoved,
     )
     from plangate.journal.reference import Ref
@@ -149,6 +150,12 @@ class RunView:
 
     stopped: BudgetStopped | None = None
     """The limit that stopped the run; None again once it was resumed."""
+
+    drained: StopAsked | None = None
+    """Its process was told to stop; None again once it was resumed."""
+
+    cancelled: StopAsked | None = None
+    """A person ended the run; it only has to be closed."""
 
     goal_verified: GoalVerified | None = None
     """The newest, of the current plan version."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from plangate.journal.events import TriggerFired
+from plangate.journal.questions import StopAsked
 from plangate.journal.view import RunView
 from plangate.plan.outcome import Says
 
@@ -27,10 +28,12 @@ def ending_of(view: RunView) -> Ending:
     """Judge the state in which nothing more will be done."""
     if view.revised is not None:
         return Ending("cancelled", "fail", f"the goal was changed; see {view.revised.run_id}")
-    return _unrevised(view)
+    if view.cancelled is not None:
+        return Ending("cancelled", "fail", _cancellation(view.cancelled))
+    return _of_itself(view)
 
 
-def _unrevised(view: RunView) -> Ending:
+def _of_itself(view: RunView) -> Ending:
     checked = view.validated.get(view.version)
     if checked is None or not checked.valid:
         return Ending("failed", "fail", _issues(view))
@@ -51,12 +54,14 @@ _UNSURE = frozenset({"effect_unknown", "verdict_unknown", "goal_unknown"})
 
 def _after(fired: TriggerFired) -> Ending:
     why = f"{fired.code}: {fired.says}"
-    if fired.kind == "drained":
-        return Ending("stopped", "unknown", "asked to stop")
     if fired.kind == "declined":
         return Ending("declined", "fail", why)
     verdict: Says = "unknown" if fired.kind in _UNSURE else "fail"
     return Ending("aborted" if fired.kind == "abort" else "failed", verdict, f"{fired.kind} {why}")
+
+
+def _cancellation(asked: StopAsked) -> str:
+    return f"cancelled by {asked.by}" + (f": {asked.reason}" if asked.reason else "")
 
 
 def _issues(view: RunView) -> str:

@@ -9,6 +9,7 @@ from plangate.engine.bench import Bench
 from plangate.engine.dataflow import run_plan
 from plangate.engine.release import refused_now
 from plangate.engine.triggers import Halt, Reason
+from plangate.graph.heed import stopped
 from plangate.graph.state import State
 from plangate.journal.events import BudgetStopped, TriggerFired
 from plangate.journal.points import reached
@@ -24,18 +25,23 @@ _GO: Mapping[Reason, str] = {
     "trigger": "reflector",
     "abort": "settle",
     "budget": "settle",
-    "drained": "settle",
     "stranded": "settle",
 }
 
 
 async def executor(_: State, session: Session, kit: Kit) -> dict[str, Any]:
-    """Run what can run; everything that happened is in the journal before this returns."""
+    """Run what can run; everything that happened is in the journal before this returns.
+
+    Raises:
+        GraphDrained: This process stops; what acted has ended.
+    """
     bench = kit.bench(session, kit.plan(session))
     if _outdated(bench):
         return {"go": "validator"}
     halt = await run_plan(bench, parallel=kit.parallel)
     reached("plan.halted")
+    if session.stop.asked is not None and halt.reason in ("drained", "cancelled"):
+        return dict(stopped(session, session.stop.asked))
     if bench.plan.version != session.view.version:  # what this pass found is about another plan
         await session.aflush()
         return {"go": "validator"}

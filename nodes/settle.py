@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from plangate.graph.state import State
-from plangate.journal.events import RunEnded, StepEnded
+from plangate.journal.events import RunEnded
 from plangate.journal.ledger import UNSETTLED, EffectRow
 from plangate.journal.points import reached
 from plangate.journal.session import Session
@@ -16,20 +16,20 @@ from plangate.nodes.ending import Ending, ending_of
 from plangate.nodes.kit import Kit
 from plangate.nodes.report import claims_of, report_of
 from plangate.nodes.undo import Candidate, candidates
-
-BY_GOAL_CHANGE = "cancelled_by_goal_change"
-"""Code of a step that will not run since the goal is another now."""
+from plangate.nodes.unfinished import end_rest, end_revised
 
 
 async def settle(_: State, session: Session, kit: Kit) -> dict[str, Any]:
-    """Write the report; a stop (budget, drain) ends this pass but not the run."""
+    """Write the report; a stop at a limit ends this pass but not the run."""
     if session.view.ended is not None:
         return _told(session)
-    _cancel_revised(session)
+    end_revised(session)
     await session.aflush()
     run_id = session.run.run_id
     effects = await asyncio.to_thread(session.journal.ledger.list, run_id=run_id)
     plan = kit.plan(session) if session.view.version else None
+    if plan is not None and session.view.cancelled is not None:
+        end_rest(session, plan, effects)
     ending = ending_of(session.view)
     claims = []
     if plan is not None:
@@ -54,27 +54,6 @@ async def settle(_: State, session: Session, kit: Kit) -> dict[str, Any]:
 def _left(session: Session, kit: Kit, effects: Sequence[EffectRow]) -> tuple[Candidate, ...]:
     """What a run that did not reach its goal leaves behind outside, and the way back of each."""
     return candidates(effects, session.view, session.load, kit.catalog(session))
-
-
-def _cancel_revised(session: Session) -> None:
-    """End the steps that a change of goal leaves undone, unless one of them has ended by now."""
-    view, revised = session.view, session.view.revised
-    if revised is None:
-        return
-    for step in revised.cancelled_step_ids:
-        seen = view.steps.get(step)
-        if seen is not None and seen.status not in ("pending", "waiting", "running"):
-            continue
-        session.emit(
-            StepEnded(
-                step=step,
-                plan_version=view.version,
-                status="cancelled",
-                outcome="cancelled",
-                error_code=BY_GOAL_CHANGE,
-                why=f"the goal was changed by {revised.confirmed_by}",
-            )
-        )
 
 
 def _with_open_effects(ending: Ending, effects: Sequence[EffectRow]) -> Ending:

@@ -6,10 +6,12 @@ The CLI, the console and `create_plan_agent` stand on this; no decision is made 
 from __future__ import annotations
 
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from langgraph.errors import GraphDrained
 from langgraph.runtime import get_runtime
 
 from plangate.agent import Agent, open_world
@@ -26,6 +28,7 @@ from plangate.journal.journal import Journal
 from plangate.journal.owner import owner_name
 from plangate.journal.runs import Run
 from plangate.journal.session import Session
+from plangate.journal.stop import cancellation
 from plangate.journal.view import RunView, fold
 from plangate.nodes.case import Case
 from plangate.nodes.critic import critic
@@ -46,7 +49,7 @@ from plangate.plan.templates import Template, choose
 from plangate.tools.registry import Registry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterator, Mapping
 
     from langchain_core.runnables import RunnableConfig
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -172,15 +175,20 @@ class Runtime:
             raise ConfigError(f"run {run_id} has ended ({run.ending})", hint="Start a new run.")
         if self.waits(run_id):
             return iter(())
+        return self._stream(self.where(run), run.thread_id, run.principal)
+
+    def where(self, run: Run) -> dict[str, str] | None:
+        """Return what the graph is invoked with to go on with a run."""
         state = self.graph.get_state(_config(run.thread_id))
         # Without a checkpoint (lost, or past the end of a stopped run) it begins anew, and every
         # node finds in the journal what was done. Not `state.next`: a task whose writes are saved
         # and whose checkpoint is not is no longer in it, and yet to be gone on from.
-        again = None if state.tasks else {"run_id": run_id}
-        return self._stream(again, run.thread_id, run.principal)
+        return None if state.tasks else {"run_id": run.run_id}
 
     def waits(self, run_id: str) -> bool:
         """True if the run asks a person who has neither answered nor run out of time."""
+        if cancellation(self.journal.decisions, run_id) is not None:
+            return False
         pending = self.view(run_id).pending_questions
         return bool(pending) and all(
             self.journal.decisions.get(each.question_id) is None
@@ -234,16 +242,29 @@ class Runtime:
             template = choose(self.kit.templates, given.get("task", ""))
             template.fill(given["goal"], given.get("inputs") or {}, "unset")
 
+    def drain(self, by: str = "host", reason: str = "shutdown") -> None:
+        """Have the runs of this runtime stop where they can and stay resumable, for good.
+
+        Returns at once, in any thread: nothing new is begun, reads are cancelled, and a stream ends
+        once the effects that were under way have ended. Runs of other processes go on.
+        """
+        self.desk.drain(by, reason)
+
     def _stream(self, given: Any, thread: str, rights: Rights | None) -> Iterator[Any]:
-        return iterate(
-            self.graph.astream(
-                given,
-                _config(thread),
-                context=rights or self.agent.rights,
-                stream_mode=["custom", "updates"],
-                durability="sync",
-            )
+        return iterate(self.astream(given, thread, rights))
+
+    async def astream(self, given: Any, thread: str, rights: Rights | None) -> AsyncIterator[Any]:
+        """Invoke the graph on a thread and yield its progress; a drain ends it like a question."""
+        stream = self.graph.astream(
+            given,
+            _config(thread),
+            context=rights or self.agent.rights,
+            stream_mode=["custom", "updates"],
+            durability="sync",
         )
+        with suppress(GraphDrained):
+            async for each in stream:
+                yield each
 
     def _for_principal(self, body: Any) -> Body:
         """`context=` is not in a checkpoint, so each invocation says anew for whom it acts."""

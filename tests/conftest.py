@@ -3,8 +3,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from tests.postgres import Emptied, fresh_database, need_server, script
+
+settings.register_profile("plangate", deadline=None)  # no test depends on the wall clock
+settings.load_profile("plangate")
 
 
 @pytest.fixture(scope="session")

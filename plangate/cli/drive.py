@@ -13,6 +13,7 @@ from plangate.cli.follow import Follower
 from plangate.cli.options import said_again
 from plangate.cli.render_events import event_line
 from plangate.cli.show import show_question
+from plangate.cli.signals import draining_on_sigterm
 from plangate.cli.terminal import put, say, talk_console
 from plangate.nodes.decide import Counted, Refused
 from plangate.plan.errors import Denied
@@ -69,7 +70,7 @@ class Driver:
         while True:
             view = self.pursue(run_id, stream, after=after)
             after = view.seq
-            if view.ended is not None or not view.pending_questions:
+            if view.ended is not None or view.drained or not view.pending_questions:
                 return view
             question = view.pending_questions[0]
             answer = self.ask(question, view)
@@ -82,7 +83,8 @@ class Driver:
 
     def pursue(self, run_id: str, stream: Iterator[Any], *, after: int = 0) -> RunView:
         """Work until the next question or the end, and ask nothing."""
-        with Follower(self.runtime.journal, run_id, self._shown(), after).following():
+        follower = Follower(self.runtime.journal, run_id, self._shown(), after)
+        with draining_on_sigterm(self.runtime), follower.following():
             for _ in stream:
                 pass
         return self.runtime.view(run_id)
@@ -129,7 +131,10 @@ class Driver:
 
 
 def say_waiting(view: RunView) -> None:
-    """Say how the open questions of a run can be answered."""
+    """Say how the open questions of a run can be answered, or how a drained one goes on."""
+    if view.drained:
+        say(f"drained; go on with: plangate run resume {view.run_id}{said_again('agent', 'world')}")
+        return
     for question in view.pending_questions:
         say(f"waiting for {question.audience}: {question.kind} {question.question_id}")
         again = said_again("agent", "world")

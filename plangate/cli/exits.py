@@ -16,10 +16,14 @@ if TYPE_CHECKING:
     from plangate.journal.view import RunView
 
 OK = 0
+DRAINED = 143
+"""As shells and supervisors have it: 128 + SIGTERM. The run can be resumed."""
 
 
 def exit_code(view: RunView) -> int:
     """Return 0 only for a run that ended with its goal verified."""
+    if view.ended is None and view.drained is not None:
+        return DRAINED
     if view.ended is None:
         return WaitingForPerson.exit_code if view.pending else BudgetExceeded.exit_code
     if (view.ended.ending, view.ended.verdict) == ("completed", "pass"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import click
 
 from plangate.cli.approve import approve
+from plangate.cli.cancel import cancel
 from plangate.cli.demo import demo
 from plangate.cli.doctor import doctor
 from plangate.cli.effects import effects
@@ -15,6 +16,7 @@ from plangate.cli.effects_change import compensate, reconcile, settle
 from plangate.cli.options import root_journal_option
 from plangate.cli.plan import plan
 from plangate.cli.policy import policy
+from plangate.cli.retention import delete, prune
 from plangate.cli.revise import revise
 from plangate.cli.run import run
 from plangate.cli.shell import EPILOG, Shell
@@ -32,7 +34,8 @@ def cli() -> None:
 
 for change in (settle, reconcile, compensate):
     effects.add_command(change)
-run.add_command(revise)
+for ending in (cancel, delete, prune, revise):
+    run.add_command(ending)
 for command in (demo, plan, policy, run, approve, effects, doctor):
     cli.add_command(command)
 

@@ -26,6 +26,7 @@ from plangate.journal.questions import (
     AnswerRefused,
     DecisionTaken,
     QuestionAsked,
+    StopAsked,
 )
 
 if TYPE_CHECKING:
@@ -144,6 +145,11 @@ def _stopped(event: BudgetStopped) -> list[Part]:
     return [("budget", "bold red"), event.limit, event.spent]
 
 
+def _told(event: StopAsked) -> list[Part]:
+    word = "cancelled" if event.kind == "cancel" else "drains"
+    return [(word, "bold red"), f"by {event.by}", event.reason]
+
+
 def _goal(event: GoalVerified) -> list[Part]:
     return [("goal", "bold"), (event.says, SAYS_STYLE[event.says])]
 
@@ -170,6 +176,7 @@ _SHOWN: Mapping[type, Callable[..., list[Part]]] = {
     Reflected: _reflected,
     ModelCalled: _called,
     BudgetStopped: _stopped,
+    StopAsked: _told,
     GoalVerified: _goal,
     RunEnded: _over,
 }

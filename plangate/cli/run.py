@@ -97,7 +97,7 @@ def show(run_id: str, journal: str, as_json: bool) -> None:
     with opened_journal(journal_of(journal, run_id)) as opened:
         row = opened.runs.get(run_id)
         shown = snapshot(opened, row, fold(opened.log.read(run_id)))
-    _print(shown, as_json=as_json)
+    print_run(shown, as_json=as_json)
 
 
 @run.command("list")
@@ -176,14 +176,15 @@ def go_on(
     driver = Driver(runtime=runtime, asker=Asker(by=who(), yes=yes), quiet=as_json)
     view = driver.drive(run_id, stream, after=after)
     journal = runtime.journal
-    _print(snapshot(journal, journal.runs.get(run_id), view), as_json=as_json)
+    print_run(snapshot(journal, journal.runs.get(run_id), view), as_json=as_json)
     if not view.ended:
         say_waiting(view)
     say(f"see plangate run show {run_id}{said_again()}")
     click.get_current_context().exit(exit_code(view))
 
 
-def _print(shown: Mapping[str, Any], *, as_json: bool) -> None:
+def print_run(shown: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print a snapshot of a run."""
     if as_json:
         echo_json(shown)
         return

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from plangate.cli.exits import DRAINED
 from plangate.cli.terminal import visible
 from plangate.plan.errors import PlangateError, PlanRejected
 
@@ -34,6 +35,7 @@ EXIT_CODES: tuple[tuple[int, str], ...] = (
     (10, "a budget would be passed"),
     (11, "waiting for a person"),
     (INTERRUPTED, "interrupted"),
+    (DRAINED, "drained after SIGTERM; the run can be resumed"),
 )
 EPILOG = "\b\nExit codes:\n" + "\n".join(f"  {code:>3}  {what}" for code, what in EXIT_CODES)
 

@@ -38,6 +38,7 @@ from plangate.journal.questions import (
     InfoRead,
     Moved,
     QuestionAsked,
+    StopAsked,
     WorldMoved,
 )
 from plangate.journal.view import RunView, fold
@@ -437,6 +438,7 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
         )
     ),
     st.just(BudgetStopped(limit="usd", spent="1", allowed="1")),
+    st.builds(StopAsked, kind=st.sampled_from(["drain", "cancel"]), by=st.just("ann")),
     st.just(GoalVerified(says="unknown", verdicts=())),
     st.just(RunEnded(ending="failed", verdict="fail", report="sha256:0")),
 )
@@ -448,7 +450,7 @@ def test_the_strategy_below_draws_every_kind_of_event():
         "plan_validated", "plan_criticized", "question_asked", "answer_refused", "decision_taken",
         "step_released", "attempt_started", "attempt_ended", "effect_moved", "verdict_reached",
         "step_ended", "trigger_fired", "reflected", "budget_stopped", "goal_verified", "run_ended",
-        "answer_counted", "info_read", "world_moved", "run_followed", "goal_revised",
+        "answer_counted", "info_read", "world_moved", "run_followed", "goal_revised", "stop_asked",
     }  # fmt: skip
 
     assert set(EVENT.json_schema()["discriminator"]["mapping"]) == drawn
