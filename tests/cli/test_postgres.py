@@ -51,7 +51,8 @@ def test_two_processes_resume_one_run_and_it_is_paid_once(start, call, postgres)
     ]
 
     codes = sorted(each.wait(60) for each in both)
-    call("approve", run_id, "--yes", "--journal", postgres)
+    if 0 not in codes:  # the slower one came too late to be asked the second question
+        call("approve", run_id, "--yes", "--journal", postgres)
 
     effects = json.loads(call("effects", "list", "--json", "--journal", postgres).stdout)
     assert 11 in codes, [each.communicate() for each in both]
