@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def effects() -> None:
-    """Look at the effect ledger, settle what nobody knows, take back what was done."""
+    """Look at the effect ledger; settle, reconcile, take back."""
 
 
 @effects.command("list")
