@@ -145,6 +145,16 @@ def secret_in(value: Json, path: str = "") -> str | None:
     return None
 
 
+def mask_in(value: Json, path: str = "") -> str | None:
+    """Return where a value stands of which nothing but the mask is left; None: nowhere."""
+    if isinstance(value, str):
+        return (path or "text") if value == MASK else None
+    for key, each in _children(value):
+        if found := mask_in(each, f"{path}.{key}" if path else key):
+            return found
+    return None
+
+
 def refuse_secrets(what: str, value: Json) -> None:
     """Refuse what a person hands in if it holds a secret; the message does not repeat it.
 
