@@ -99,7 +99,7 @@ def _done(order: Mapping[str, Any], say: Callable[[Mapping[str, Any]], None]) ->
 
 def _found(address: str) -> Tool:
     module, _, name = address.partition(":")
-    tool: Tool = reduce(getattr, name.split("."), import_module(module))  # type: ignore[arg-type,assignment]
+    tool: Tool = reduce(getattr, name.split("."), import_module(module))  # type: ignore[assignment]
     return tool if tool.isolated is None else replace(tool.isolated.inside, isolated=None)
 
 
