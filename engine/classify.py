@@ -46,9 +46,8 @@ def classify(spec: ToolSpec, exc: BaseException) -> Failure:
         code = redact(_text(exc.code)) or "failed"
         return Failure(spec.errors.get(code, "permanent"), code, redact(_text(exc.says)))
     if isinstance(exc, NotSent):
-        return Failure("transient", exc.code, redact(exc.says))
-    if isinstance(exc, Refused):
-        return Failure("denied", exc.code, redact(exc.says))
+        outcome: Outcome = "denied" if isinstance(exc, Refused) else "transient"
+        return Failure(outcome, redact(_text(exc.code)), redact(_text(exc.says)))
     code = "timeout" if isinstance(exc, TimeoutError) else type(exc).__name__
     says = redact(f"{type(exc).__name__}: {_text(exc)}")
     if spec.effect.acts:
