@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from plangate.plan.errors import ConfigError
@@ -86,6 +87,12 @@ _SHAPES: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = (
 )
 """What a text has to hold at all, and the shape: what is shown, then what is masked."""
 
+_MAYBE = re.compile(
+    r"(?i)uthorization|bearer|://|pass|pwd|secret|key|token|-----begin|eyj|[_-][a-z0-9]{20}"
+    r"|sk-|akia|asia"
+)
+"""What any of them has to hold; most texts end here."""
+
 _FIELD = re.compile(rf"(?i)(?:.*[_-])?(?:{_NAMES}|authorization|cookie|set-cookie)")
 _PAGING = re.compile(r"(?i)(?:page|next|continuation|cursor)[_-]?token$")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -101,6 +108,8 @@ def masked(text: str) -> str:
         >>> masked('sent {"password": "hunter2"}; the token was refused')
         'sent {"password": "***"}; the token was refused'
     """
+    if _MAYBE.search(text) is None:
+        return text
     lower = text.lower()
     for hints, shape in _SHAPES:
         if any(hint in lower for hint in hints):
@@ -176,9 +185,14 @@ def _children(value: Json) -> Iterator[tuple[str, Json]]:
 
 
 def _is_kept_secret(name: object, value: Json) -> bool:
-    if not isinstance(value, str) or value in ("", MASK) or _is_reference(value):
+    if not isinstance(value, str) or not _is_secret_name(str(name)):
         return False
-    words = _CAMEL.sub("_", str(name))
+    return value not in ("", MASK) and not _is_reference(value)
+
+
+@lru_cache(maxsize=4096)
+def _is_secret_name(name: str) -> bool:
+    words = _CAMEL.sub("_", name)
     return _FIELD.fullmatch(words) is not None and _PAGING.search(words) is None
 
 
