@@ -118,7 +118,9 @@ class _Trial:
         spec = self.tool.spec
         context = await context_for(self.bench, self.step.id, self.attempt_id, spec)
         if not spec.effect.acts:
-            return Acted(await call(self.tool, self.ready.args, context), key="")
+            return Acted(
+                await call(self.tool, self.ready.args, context, self.bench.overran), key=""
+            )
         act = Act(
             bench=self.bench, step=self.step, tool=self.tool, ready=self.ready, context=context
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,8 @@ from plangate.engine.authorizer import RecordedRights
 from plangate.engine.brake import Brake
 from plangate.engine.denials import Denials
 from plangate.engine.labels import RunLabels
+from plangate.journal.events import CallOverran
+from plangate.plan.errors import JournalError, LeaseLost
 from plangate.plan.shape.cel import Compiled, compile_rule
 from plangate.plan.shape.scope import rule_scope
 
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 
     from plangate.budget.meter import Meter
     from plangate.engine.authorizer import Authorizer
+    from plangate.engine.overrun import Overrun
     from plangate.journal.session import Session
     from plangate.plan.catalog import Catalog
     from plangate.plan.facts import PlanEstimate, Rights
@@ -28,7 +32,10 @@ if TYPE_CHECKING:
     from plangate.plan.value.frozen import Json
     from plangate.plan.value.plan import Plan
     from plangate.plan.value.step import Step
+    from plangate.tools.credentials import Credentials
     from plangate.tools.tool import Tool
+
+_log = logging.getLogger("plangate")
 
 
 class World(Protocol):
@@ -71,6 +78,8 @@ class Bench:
     authorizer: Authorizer = field(default_factory=RecordedRights)
     started_s: float = field(default_factory=time.monotonic)
     brake: Brake = field(default_factory=Brake)
+    credentials: Credentials | None = None
+    """Asked for each call of a tool that names scopes or takes secrets."""
 
     @cached_property
     def outputs(self) -> Outputs:
@@ -98,6 +107,27 @@ class Bench:
         for need in step.data_needs if step is not None else ():
             values[need] = self.outputs[need]
         return values
+
+    def overran(self, overrun: Overrun) -> None:
+        """Record a call that nobody waits for any more; called from any thread.
+
+        One that ends after the run was let go of cannot be written into its log: a warning says so.
+        """
+        event = CallOverran(
+            step=overrun.step,
+            attempt_id=overrun.attempt_id,
+            tool=overrun.tool,
+            effect_key=overrun.effect_key,
+            how=overrun.how,
+            after_s=overrun.after_s,
+        )
+        try:
+            if self.session.view.ended is None:
+                self.session.emit(event)
+                return
+        except (LeaseLost, JournalError):
+            pass
+        _log.warning("run %s: %s", overrun.run_id, event.model_dump_json())
 
     def elapsed_s(self) -> float:
         """Return seconds of execution, those of earlier passes and owners included."""

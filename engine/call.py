@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
 
 from plangate.engine.classify import Failure, classify, redact
+from plangate.engine.overrun import MOST_LEFT, Watch, left_behind
+from plangate.plan.secrets import masked_json
 from plangate.plan.shape.shape import compile_shape
 from plangate.plan.value.frozen import canonical, load_json
 from plangate.tools.context import ToolContext
+from plangate.tools.credentials import Wanted, grant
 
 if TYPE_CHECKING:
     from plangate.engine.bench import Bench
+    from plangate.engine.overrun import Tell
     from plangate.plan.catalog import ToolSpec
     from plangate.plan.value.frozen import Json
     from plangate.tools.tool import Tool
@@ -29,25 +33,44 @@ class Returned:
     output: Mapping[str, Json]
 
 
-async def context_for(
-    bench: Bench, step: str, attempt_id: str, spec: ToolSpec, effect_key: str | None = None
-) -> ToolContext:
+async def context_for(bench: Bench, step: str, attempt_id: str, spec: ToolSpec) -> ToolContext:
     """Build what a body is given beside its arguments; of all rights, those of its contract."""
-    return ToolContext(
+    rights = bench.rights
+    wanted = Wanted(
+        tool=spec.name,
+        principal=rights.principal,
+        tenant=rights.tenant,
+        scopes=tuple(scope for scope in spec.scopes if scope in rights.scopes),
         run_id=bench.session.run.run_id,
         step=step,
         attempt_id=attempt_id,
-        effect_key=effect_key,
+    )
+    return ToolContext(
+        run_id=wanted.run_id,
+        step=step,
+        attempt_id=attempt_id,
         deadline_s=spec.timeout_s,
-        principal=bench.rights.principal,
-        scopes=tuple(scope for scope in spec.scopes if scope in bench.rights.scopes),
+        principal=wanted.principal,
+        tenant=wanted.tenant,
+        scopes=wanted.scopes,
         world=await bench.world.get(),
-        progress=lambda text: bench.report({"type": "progress", "step": step, "text": text}),
+        progress=lambda text: bench.report(
+            {"type": "progress", "step": step, "text": redact(str(text))}
+        ),
+        grants=lambda refs: grant(bench.credentials, replace(wanted, secrets=refs)),
     )
 
 
-async def call(tool: Tool, args: Mapping[str, Json], context: ToolContext) -> Returned | Failure:
+async def call(
+    tool: Tool, args: Mapping[str, Json], context: ToolContext, tell: Tell
+) -> Returned | Failure:
     """Call a tool's body once.
+
+    Args:
+        tool: The tool.
+        args: Plain JSON that fits it.
+        context: The attempt.
+        tell: Hears of a body that goes on although nobody waits for it, and of its late end.
 
     Returns:
         What it returned, or a `Failure`: this is one of the two borders where foreign code ends.
@@ -56,16 +79,27 @@ async def call(tool: Tool, args: Mapping[str, Json], context: ToolContext) -> Re
     Raises:
         asyncio.CancelledError: The run was stopped; the caller records the attempt as cancelled.
     """
+    if len(left_behind()) >= MOST_LEFT:
+        says = f"{MOST_LEFT} calls hang in this process, so none is begun; restart it"
+        return Failure("transient", "too_many_hang", says)
+    watch = Watch(tool, context, tell)
     try:
         async with asyncio.timeout(context.deadline_s):
-            raw = await tool.call(args, context)
+            raw = await watch.watched().call(args, context)
     except Exception as exc:  # noqa: BLE001 - foreign code ends here; classify() names each kind
+        watch.abandon()
         return classify(tool.spec, exc)
+    except BaseException:
+        watch.abandon()
+        raise
     return judge_output(tool, raw)
 
 
 def judge_output(tool: Tool, raw: object) -> Returned | Failure:
-    """Check a result against the contract: its shape (L0), its size, and that it is JSON."""
+    """Check a result against the contract: its shape (L0), its size, and that it is JSON.
+
+    What looks like a secret is masked here, before anything is stored, checked or handed on.
+    """
     name = tool.spec.name
     if not isinstance(raw, Mapping):
         return Failure("unexpected_state", "output_schema", f"{name} returned no JSON object")
@@ -80,5 +114,6 @@ def judge_output(tool: Tool, raw: object) -> Returned | Failure:
         return Failure("unexpected_state", "output_too_large", f"{name} returned {size:,} bytes")
     for misfit in compile_shape(tool.spec.output).accepts(raw):
         where = misfit.path or "result"
-        return Failure("unexpected_state", "output_schema", f"{name}: {where} {misfit.says}")
-    return Returned(raw)
+        says = redact(f"{name}: {where} {misfit.says}")
+        return Failure("unexpected_state", "output_schema", says)
+    return Returned(cast("Mapping[str, Json]", masked_json(load_json(body))))

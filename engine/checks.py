@@ -104,7 +104,7 @@ async def _observe(bench: Bench, check: Check, step: str | None, result: Json) -
     for number in range(1, _TRIES + 1):
         attempt_id = f"{step or 'goal'}-{check.id}-{number}"
         context = await context_for(bench, step or "", attempt_id, tool.spec)
-        got = await call(tool, args, context)
+        got = await call(tool, args, context, bench.overran)
         if isinstance(got, Returned):
             return _Seen(tool, args, got.output)
         if got.outcome != "transient":

@@ -9,15 +9,17 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from plangate.tools.answers import ToolFailed
+from plangate.plan.secrets import MASK, masked
+from plangate.tools.answers import NotSent, Refused, ToolFailed
 
 if TYPE_CHECKING:
     from plangate.plan.catalog import ToolSpec
     from plangate.plan.outcome import Outcome
 
+# An error may lose a word too many, unlike a result.
 _SECRETS = re.compile(
-    r"(?i)(bearer\s+|basic\s+|(?:password|passwd|secret|token|api[_-]?key|authorization)"
-    r"[\"']?\s*[=:]\s*[\"']?|://[^/\s:@]+:)[^\s\"'@,;]+|\bsk-[A-Za-z0-9_-]{6,}"
+    r"(?i)(bearer\s+|(?:password|passwd|secret|token|api[_-]?key)[\"']?\s*[=:]\s*[\"']?)"
+    r"(?!secret://)[^\s\"'@,;]+"
 )
 _LINE_CHARS = 300
 _READ_CHARS = 10_000
@@ -36,12 +38,16 @@ def classify(spec: ToolSpec, exc: BaseException) -> Failure:
     """Sort what a tool body raised.
 
     `ToolFailed` is the tool's own word: its contract names the class of each code, and a code
-    that it does not name is permanent. A network or operating system error of a read is worth
+    that it does not name is permanent. `NotSent` and `Refused` say that the outside was not reached
+    at all. A network or operating system error of a read is worth
     another try; any other exception of a read is a defect of the tool.
     """
     if isinstance(exc, ToolFailed):
         code = redact(_text(exc.code)) or "failed"
         return Failure(spec.errors.get(code, "permanent"), code, redact(_text(exc.says)))
+    if isinstance(exc, NotSent):
+        outcome: Outcome = "denied" if isinstance(exc, Refused) else "transient"
+        return Failure(outcome, redact(_text(exc.code)), redact(_text(exc.says)))
     code = "timeout" if isinstance(exc, TimeoutError) else type(exc).__name__
     says = redact(f"{type(exc).__name__}: {_text(exc)}")
     if spec.effect.acts:
@@ -54,13 +60,10 @@ def redact(text: str) -> str:
 
     Example:
         >>> redact("GET https://u:pw@host failed, Authorization: Bearer abc.def")
-        'GET https://u:***@host failed, Authorization: ***'
+        'GET https://u:***@host failed, Authorization: Bearer ***'
     """
     line = " ".join(text[:_READ_CHARS].encode(errors="replace").decode().split())
-    line = _SECRETS.sub(lambda match: (match[1] or "") + "***", line)
-    line = re.sub(
-        r"(?i)(authorization: )bearer\s+\*+|(authorization: )\*\*\*\s+\S+", r"\1\2***", line
-    )
+    line = _SECRETS.sub(rf"\1{MASK}", masked(line))
     return line if len(line) <= _LINE_CHARS else line[: _LINE_CHARS - 1] + "…"
 
 

@@ -143,7 +143,7 @@ class Act:
             return _GOES_ON
         reached("effect.dispatching")
         try:
-            got = await call(self.tool, self.ready.args, self.context)
+            got = await call(self.tool, self.ready.args, self.context, self.bench.overran)
         except asyncio.CancelledError:
             # The call may have acted: say so before the cancellation goes on.
             await asyncio.shield(self.settle("unknown", code="cancelled"))

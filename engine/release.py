@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from plangate.engine.denials import refusal_of_denial
 from plangate.engine.labels import refusal_of_flow
+from plangate.plan.secrets import mask_in, secret_in
 from plangate.plan.shape.shape import compile_shape
 from plangate.plan.value.frozen import digest
 from plangate.plan.value.refs import resolve_all
@@ -129,6 +130,12 @@ def _arguments(bench: Bench, step: Step, spec: ToolSpec) -> Mapping[str, Json] |
     except KeyError as exc:
         says = f"a reference of {step.id} found no {exc}"
         return Held("failed", "unexpected_state", "missing_value", says)
+    if where := secret_in(args):
+        says = f"argument {where} holds what looks like a secret; it takes secret://name instead"
+        return Held("failed", "denied", "secret_in_arguments", says)
+    if where := mask_in(args):
+        says = f"argument {where} was masked as a secret; hand it over as secret://name instead"
+        return Held("failed", "denied", "masked_argument", says)
     for misfit in compile_shape(spec.params).accepts(args):
         says = f"{misfit.path or 'arguments'} {misfit.says}"
         return Held("failed", "unexpected_state", "bad_arguments", says)

@@ -145,7 +145,7 @@ async def _read(bench: Bench, attempt: AttemptView) -> tuple[str, ...]:
     held = bench.meter.reserve("tool", usd=tool.spec.usd, elapsed_s=elapsed_s)
     try:
         context = await context_for(bench, started.step, f"{started.attempt_id}-again", tool.spec)
-        got = await call(tool, args, context)
+        got = await call(tool, args, context, bench.overran)
     except BaseException:
         bench.meter.release(held)
         raise

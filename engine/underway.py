@@ -17,6 +17,8 @@ from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from plangate.engine.overrun import TooLate
+
 if TYPE_CHECKING:
     from plangate.tools.tool import Tool
 
@@ -28,10 +30,6 @@ _POLL_S = 0.02
 _lock = threading.Lock()
 _attempts: set[Key] = set()
 _bodies: Counter[Key] = Counter()
-
-
-class TooLate(Exception):
-    """The body was about to start after nobody waited for it any more."""
 
 
 @dataclass(slots=True)

@@ -3,7 +3,8 @@
 Only what the run's present owner writes: a former owner that wakes up would fork the thread. The
 fence that counts is in the node and in the journal, and a forked checkpoint changes no outcome;
 this one keeps the history clean. Only plain JSON: what LangGraph's serializer makes of anything
-else is found out when the run is read back. And no answers to interrupts: those are the journal's.
+else is found out when the run is read back. No answers to interrupts: those are the journal's. And
+no secrets in what a caller hands in: LangGraph saves it before any node of ours could look.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from plangate.journal.lease import Lease
 from plangate.journal.runs import Runs
 from plangate.plan.errors import ConfigError, LeaseLost
+from plangate.plan.secrets import refuse_secrets
 
 S = TypeVar("S")
 Owner: TypeAlias = Callable[[RunnableConfig], Lease | None]
@@ -29,6 +31,9 @@ Owner: TypeAlias = Callable[[RunnableConfig], Lease | None]
 
 _ANSWER: Final = "__resume__"
 """The channel of answers to interrupts; its name in LangGraph is not public, a test pins it."""
+
+_GIVEN: Final = ("__start__", "goal", "inputs", "goal_id", "task")
+"""The channels of what the caller hands in."""
 
 _WHOLE: Final = (-(2**63), 2**64 - 1)
 """Whole numbers that msgpack can write."""
@@ -114,7 +119,8 @@ def need_plain(values: Sequence[tuple[str, Any]]) -> None:
             of those only the input and an interrupt's payload are looked at.
 
     Raises:
-        ConfigError: It names the channel, the place in it and the type.
+        ConfigError: It names the channel, the place in it and the type, or a secret among what the
+            caller handed in.
     """
     for channel, value in values:
         looked_at = not channel.startswith("__") or channel == "__start__"
@@ -123,6 +129,8 @@ def need_plain(values: Sequence[tuple[str, Any]]) -> None:
                 f"the state cannot keep {what} at {path}",
                 hint="give plain JSON: text, numbers, true, false, null, lists, objects",
             )
+        if channel in _GIVEN:
+            refuse_secrets("the run", value if channel == "__start__" else {channel: value})
 
 
 def _odd_payloads(channel: str, value: Any) -> Iterator[tuple[str, str]]:

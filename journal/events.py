@@ -189,6 +189,22 @@ class AttemptEnded(Frozen):
     """Where the result came from instead of a call: `ledger`, `reconcile`, `poll`."""
 
 
+class CallOverran(Frozen):
+    """A call went on although nobody waited for it any more, or ended then after all.
+
+    A tool that acts may have acted in between; its effect stays unknown until it is settled.
+    """
+
+    type: Literal["call_overran"] = "call_overran"
+    step: str
+    attempt_id: str
+    tool: str
+    effect_key: str | None = None
+    how: Literal["going_on", "returned", "raised"]
+    after_s: float
+    """Seconds from the start of the call."""
+
+
 class EffectMoved(Frozen):
     """The ledger's row of an effect changed state; the row itself is the truth."""
 
@@ -301,6 +317,7 @@ Event: TypeAlias = Annotated[
     | StepReleased
     | AttemptStarted
     | AttemptEnded
+    | CallOverran
     | EffectMoved
     | VerdictReached
     | StepEnded

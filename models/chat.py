@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from plangate.budget.prices import Usage
 from plangate.models.strict import response_format, strict_schema
+from plangate.plan.errors import ConfigError
 from plangate.prompts.loader import load
 
 if TYPE_CHECKING:
@@ -59,20 +60,20 @@ def prepared(chat: Any, kind: type[Frozen] | None) -> Prepared:
         chat: Any LangChain chat model. One of langchain-openai is copied with its own retries off,
             since they are invisible: each attempt has to be counted.
         kind: The class that the answer should have, or None for text.
+
+    Raises:
+        ConfigError: It would call by itself more often than it is asked to.
     """
+    chat = _counted(chat)
     name = model_name(chat)
     most = getattr(chat, "max_tokens", None) or MOST_OUTPUT_TOKENS
-    if _is_openai(chat):
-        chat = _without_retries(chat)
-        if kind is not None and not chat.use_responses_api:
-            body = {**(chat.extra_body or {}), "response_format": response_format(kind)}
-            schema = strict_schema(kind)
-            # In `extra_body`, since the SDK parses its own argument and then loses the usage of
-            # an answer that does not fit (tried).
-            runnable = chat.bind(extra_body=body)
-            return Prepared(
-                runnable=runnable, name=name, schema=schema, spoken="", most_output=most
-            )
+    if _is_openai(chat) and kind is not None and not chat.use_responses_api:
+        body = {**(chat.extra_body or {}), "response_format": response_format(kind)}
+        schema = strict_schema(kind)
+        # In `extra_body`, since the SDK parses its own argument and then loses the usage of
+        # an answer that does not fit (tried).
+        runnable = chat.bind(extra_body=body)
+        return Prepared(runnable=runnable, name=name, schema=schema, spoken="", most_output=most)
     return Prepared(runnable=chat, name=name, schema=None, spoken=_spoken(kind), most_output=most)
 
 
@@ -124,6 +125,26 @@ def _without_retries(chat: Any) -> Any:
             "streaming": False,  # else the client asks for a stream and cannot read it (tried)
         }
     )
+
+
+def _counted(chat: Any) -> Any:
+    """Return a chat model that calls once when it is asked once."""
+    if _is_openai(chat):
+        return _without_retries(chat)
+    if (inner := getattr(chat, "bound", None)) is not None and not _repeats(chat):
+        once = _counted(inner)
+        return chat if once is inner else chat.model_copy(update={"bound": once})
+    if _repeats(chat) or getattr(chat, "max_retries", 0) != 0:
+        raise ConfigError(
+            f"model {model_name(chat)!r} tries again by itself, and nobody would count that",
+            hint="Pass the chat model itself, with max_retries=0; plangate tries again.",
+        )
+    return chat
+
+
+def _repeats(chat: Any) -> bool:
+    names = {kind.__name__ for kind in type(chat).__mro__}
+    return bool(names & {"RunnableRetry", "RunnableWithFallbacks"})
 
 
 def _text(content: Any) -> str:

@@ -13,6 +13,7 @@ from plangate.models.chat import model_name
 from plangate.models.draft import compile_draft
 from plangate.models.render import render_catalog, render_issues, render_policy
 from plangate.models.wire import PlanDraft
+from plangate.plan.secrets import masked
 from plangate.plan.value.plan import Author, Budget, Plan
 from plangate.prompts.loader import load
 
@@ -75,8 +76,9 @@ async def draft_plan(chat: Any, brief: Brief, **metered: Unpack[Metered]) -> Dra
         "feedback": brief.feedback,
     }
     reply = await ask_model(chat, prompt, values, role="planner", schema=PlanDraft, **metered)
+    text = masked(reply.text)
     compiled = compile_draft(
-        reply.value or reply.text,
+        reply.value if reply.value is not None and text == reply.text else text,
         brief.catalog,
         goal=brief.goal,
         goal_id=brief.goal_id,
@@ -86,5 +88,5 @@ async def draft_plan(chat: Any, brief: Brief, **metered: Unpack[Metered]) -> Dra
         author=Author(kind="planner", name=model_name(chat), prompt_sha256=prompt.sha256),
     )
     if isinstance(compiled, Plan):
-        return Drafted(reply.text, compiled)
-    return Drafted(reply.text, None, compiled)
+        return Drafted(text, compiled)
+    return Drafted(text, None, compiled)

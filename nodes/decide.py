@@ -18,6 +18,7 @@ from plangate.journal.questions import (
 )
 from plangate.nodes.case import Case
 from plangate.nodes.fit import Fitted, fitted
+from plangate.plan.secrets import secret_in
 from plangate.plan.value.frozen import thaw
 
 ALLOWED: Mapping[str, tuple[str, ...]] = {
@@ -67,7 +68,7 @@ def decide(journal: Journal, case: Case, answer: Answer) -> Decision | Refused |
     question, now = case.question, case.kit.now()
     if first := journal.decisions.get(question.question_id):
         return _decided_already(first)
-    if why := _fault(question, answer, now) or _overtaken(case):
+    if why := _fault(question, answer, now) or _overtaken(case) or _secret(answer):
         return Refused(why)
     fit = fitted(answer, case)
     if isinstance(fit, str):
@@ -96,6 +97,12 @@ def _decision(case: Case, answer: Answer, fit: Fitted, now: datetime) -> Decisio
         steps=fit.steps,
         expires_at=expires,
     )
+
+
+def _secret(answer: Answer) -> str:
+    """Say where an answer holds a secret, which the log would keep; empty if it does not."""
+    where = secret_in(answer.model_dump(mode="json"))
+    return f"its {where} holds what looks like a secret, and it would be stored" if where else ""
 
 
 def _vote(journal: Journal, vote: Decision, needs: int) -> Decision | Refused | Counted:

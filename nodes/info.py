@@ -118,7 +118,7 @@ async def _called(
         return str(exc)
     context = await context_for(bench, "", f"{question_id}-{tool.spec.name}", tool.spec)
     try:
-        got = await call(tool, args, context)
+        got = await call(tool, args, context, bench.overran)
     finally:
         bench.meter.release(held)
     return got if isinstance(got, Returned) else f"{got.code}: {got.says}"

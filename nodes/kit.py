@@ -30,6 +30,7 @@ from plangate.plan.repair import RepairRule
 from plangate.plan.templates import Template
 from plangate.plan.value.frozen import parse
 from plangate.plan.value.plan import Budget, Plan
+from plangate.tools.credentials import Credentials
 from plangate.tools.registry import Registry
 
 
@@ -82,6 +83,7 @@ class Kit:
         critic: Another chat model for the critic, or None: the critic is left out, and says so.
         history: Past verified runs; see `plangate.plan.tier`.
         authorizer: Knows what a principal may do now.
+        credentials: Gives credentials for one call at a time.
     """
 
     registry: Registry
@@ -98,6 +100,7 @@ class Kit:
     jitter: Callable[[], float] = random
     parallel: int = 64
     authorizer: Authorizer = field(default_factory=RecordedRights)
+    credentials: Credentials | None = None
     held: Rights | None = None
     """What the principal of one run may do now; see `acting_for`."""
 
@@ -193,5 +196,6 @@ class Kit:
             jitter=self.jitter,
             report=report or get_stream_writer(),
             authorizer=self.authorizer,
+            credentials=self.credentials,
             started_s=time.monotonic() - worked_before_s(session, plan, self.limits(plan.budget)),
         )

@@ -23,6 +23,7 @@ from plangate.nodes.said import said_by_people
 from plangate.nodes.undo import compensation_plan, is_compensation
 from plangate.plan.errors import ConfigError, ModelFailed, PlanRejected
 from plangate.plan.issue import Issue
+from plangate.plan.secrets import refuse_secrets
 from plangate.plan.templates import choose
 from plangate.plan.value.diff import diff
 from plangate.plan.value.plan import Plan
@@ -127,6 +128,7 @@ def _resumes(session: Session) -> bool:
 
 
 def _propose(session: Session, kit: Kit, plan: Plan, text: str) -> None:
+    refuse_secrets("the plan", plan.model_dump(mode="json"))
     view = session.view
     changes = None
     if view.version:

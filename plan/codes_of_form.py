@@ -214,6 +214,13 @@ FORM: Mapping[str, Code] = {
         'Write the reference alone: "${S1.id}".',
         "'x ${S1.id}' holds a reference inside a longer string",
     ),
+    "secret_in_plan": Code(
+        3,
+        "Something in the plan looks like a password, a key or a token.",
+        "A plan is stored, shown and approved exactly as it is; secrets are not.",
+        "Write a reference, `secret://name`, and let the tool take a `Secret`.",
+        "args.account holds what looks like a secret",
+    ),
     "unsourced_argument": Code(
         3,
         "A literal that comes from nowhere: not from inputs, policy, schema or a step.",

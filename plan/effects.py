@@ -7,6 +7,8 @@ renamed or re-delivered step is recognised as the effect that happened already.
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
@@ -18,7 +20,7 @@ from plangate.plan.value.refs import Ref
 from plangate.plan.verdict import EvidenceRef
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from plangate.plan.catalog import ToolSpec
     from plangate.plan.value.frozen import Json
@@ -67,10 +69,19 @@ def effect_key(spec: ToolSpec, args: Mapping[str, Json], goal_id: str) -> Effect
     # The values stand apart in the hash: `a:{x}:{y}` must tell ("b:c", "d") from ("b", "c:d").
     identity = {
         "template": template,
-        "values": [_look_up(name, args) for name in holes(template)],
+        "values": [_composed(_look_up(name, args)) for name in holes(template)],
         "goal": goal_id if spec.scope == "goal" else None,
     }
     return EffectKey(digest(identity), business)
+
+
+def _composed(value: Json) -> Json:
+    """Return text in its composed form: é is one effect, however a client has typed it."""
+    if isinstance(value, str):
+        return unicodedata.normalize("NFC", value)
+    if isinstance(value, Mapping):
+        return {_composed(key): _composed(each) for key, each in value.items()}  # type: ignore[misc]
+    return [_composed(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 def fill(template: str, values: Mapping[str, Json]) -> str:

@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     from plangate.plan.value.plan import Budget, Plan
     from plangate.plan.value.step import Step
     from plangate.runtime import Options, Runtime
-    from plangate.tools.answers import Found, Operation, ToolFailed
+    from plangate.tools.answers import Found, NotSent, Operation, ToolFailed
+    from plangate.tools.child import Limits
     from plangate.tools.context import ToolContext
+    from plangate.tools.credentials import Granted, Secret, Wanted
+    from plangate.tools.http import HttpApi
     from plangate.tools.tool import Tool, tool
 
 __all__ = [
@@ -24,6 +27,10 @@ __all__ = [
     "Budget",
     "Effect",
     "Found",
+    "Granted",
+    "HttpApi",
+    "Limits",
+    "NotSent",
     "Operation",
     "Options",
     "Plan",
@@ -32,11 +39,13 @@ __all__ = [
     "Rights",
     "Runtime",
     "Scenario",
+    "Secret",
     "Step",
     "Tool",
     "ToolContext",
     "ToolFailed",
     "Undo",
+    "Wanted",
     "create_plan_agent",
     "tool",
 ]
@@ -46,6 +55,10 @@ _HOME = {
     "Budget": "plangate.plan.value.plan",
     "Effect": "plangate.plan.catalog",
     "Found": "plangate.tools.answers",
+    "Granted": "plangate.tools.credentials",
+    "HttpApi": "plangate.tools.http",
+    "Limits": "plangate.tools.child",
+    "NotSent": "plangate.tools.answers",
     "Operation": "plangate.tools.answers",
     "Options": "plangate.runtime",
     "Plan": "plangate.plan.value.plan",
@@ -54,11 +67,13 @@ _HOME = {
     "Rights": "plangate.plan.facts",
     "Runtime": "plangate.runtime",
     "Scenario": "plangate.agent",
+    "Secret": "plangate.tools.credentials",
     "Step": "plangate.plan.value.step",
     "Tool": "plangate.tools.tool",
     "ToolContext": "plangate.tools.context",
     "ToolFailed": "plangate.tools.answers",
     "Undo": "plangate.plan.catalog",
+    "Wanted": "plangate.tools.credentials",
     "create_plan_agent": "plangate.create",
     "tool": "plangate.tools.tool",
 }

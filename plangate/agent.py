@@ -7,7 +7,7 @@ Loading an agent opens nothing: a plan can be checked against it with no databas
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module, resources
 from importlib.util import find_spec
@@ -18,11 +18,15 @@ from plangate.plan.facts import Rights
 from plangate.plan.value.plan import Budget
 
 if TYPE_CHECKING:
+    from plangate.tools.credentials import Credentials, Granted, Wanted
     from plangate.tools.tool import Tool
 
 Connect: TypeAlias = str | Callable[[str], Any]
 """`module:function`, or the function: called with a URL, returns the world that tools see as
 `ToolContext.world`. A `close()` on it is called at the end."""
+
+Lend: TypeAlias = "str | Credentials"
+"""`module:function`, or the function: see `plangate.tools.credentials.Credentials`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +56,7 @@ class Agent:
         repairs: YAML text of known failures and their repairs; see `plangate.plan.repair`.
         connect: How to open the world.
         world_url: Argument of `connect`, unless the caller names another.
+        credentials: Who gives credentials, call by call; see `plangate.tools.credentials`.
         budget: Limits of a run, where the plan's own budget says nothing.
         rights: Who acts, where the caller names nobody.
         scenarios: For demos and tests.
@@ -67,6 +72,7 @@ class Agent:
     repairs: str = ""
     connect: Connect | None = None
     world_url: str = ""
+    credentials: Lend | None = None
     budget: Budget = field(default_factory=Budget)
     rights: Rights = field(default_factory=lambda: Rights(principal="local"))
     scenarios: Mapping[str, Scenario] = field(default_factory=dict)
@@ -168,6 +174,19 @@ def open_world(connect: Connect | None, url: str) -> Any:
         return connect(url)
     module, _, function = connect.partition(":")
     return getattr(import_module(module), function)(url)
+
+
+def lender(credentials: Lend | None) -> Credentials | None:
+    """Return who gives credentials; what is named by text is loaded when it is first asked."""
+    if not isinstance(credentials, str):
+        return credentials
+    module, _, function = credentials.partition(":")
+
+    def lend(wanted: Wanted) -> Granted | Awaitable[Granted]:
+        given: Granted | Awaitable[Granted] = getattr(import_module(module), function)(wanted)
+        return given
+
+    return lend
 
 
 def load_scenarios(package: str) -> dict[str, Scenario]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from plangate.agent import Agent, Connect, several
+from plangate.agent import Agent, Connect, Lend, several
 from plangate.plan.errors import ConfigError
 from plangate.plan.facts import Rights
 from plangate.plan.value.plan import Budget
@@ -29,6 +29,7 @@ def create_plan_agent(
     repairs: str = "",
     connect: Connect | None = None,
     world_url: str = "",
+    credentials: Lend | None = None,
     budget: Budget | None = None,
     rights: Rights | None = None,
     journal: str = "sqlite:///.plangate/journal.db",
@@ -53,6 +54,7 @@ def create_plan_agent(
         repairs: YAML text of known failures and their repairs.
         connect: Opens what tools see as `ToolContext.world`, at the first call.
         world_url: Argument of `connect`.
+        credentials: Gives credentials for one call at a time, and what `secret://name` stands for.
         budget: Limits of a run, where a plan's own budget says nothing.
         rights: Who acts where `context=` names nobody; None: principal `local`, no scopes.
         journal: Database of what happened; sqlite:///path or postgresql://user@host/name.
@@ -80,6 +82,7 @@ def create_plan_agent(
         repairs=repairs,
         connect=connect,
         world_url=world_url,
+        credentials=credentials,
         budget=budget or Budget(),
         rights=rights or Rights(principal="local"),
     )

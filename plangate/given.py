@@ -11,6 +11,7 @@ from pydantic_core import PydanticSerializationError
 from plangate.journal.artifacts import ref_of
 from plangate.plan.errors import ConfigError, JournalError
 from plangate.plan.facts import Rights
+from plangate.plan.secrets import refuse_secrets
 from plangate.plan.value.frozen import canonical, load_json, parse
 
 if TYPE_CHECKING:
@@ -30,11 +31,13 @@ def check_given(state: State) -> None:
         _check_text(name, given.get(name))
     if not str(given.get("goal") or "").strip():
         raise ConfigError("the goal is empty", hint=_LIKE)
+    refuse_secrets("the run", {name: given.get(name) for name in ("goal", "goal_id", "task")})
     inputs = given.get("inputs")
     if inputs is None:
         return
     if not isinstance(inputs, Mapping) or not all(isinstance(name, str) for name in inputs):
         raise ConfigError("the inputs are not named values", hint=_LIKE)
+    refuse_secrets("the inputs", inputs)
     try:
         ref_of(inputs)
         canonical(load_json(canonical(inputs)))  # 1e20 comes back as a whole number, and too large

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from langgraph.errors import GraphDrained
 from langgraph.runtime import get_runtime
 
-from plangate.agent import Agent, open_world
+from plangate.agent import Agent, lender, open_world
 from plangate.budget.prices import PriceBook
 from plangate.engine.authorizer import RecordedRights
 from plangate.given import check_given, rights_of
@@ -326,6 +326,7 @@ def _kit(agent: Agent, journal: Journal, chosen: Options) -> Kit:
         templates=_templates(agent),
         repairs=load_repairs(agent.repairs) if agent.repairs else (),
         world=LazyWorld(partial(open_world, agent.connect, url)),
+        credentials=lender(agent.credentials),
         book=PriceBook(chosen.prices or {}),
         budget=agent.budget,
         now=journal.clock,

@@ -28,6 +28,24 @@ class ToolFailed(Exception):
         self.evidence = tuple(evidence)
 
 
+class NotSent(Exception):
+    """A call ended before anything reached the outside: worth another try, whatever the tool does.
+
+    Args:
+        code: Short, as `not_connected`.
+        says: One line for a person. No payload: it goes into the log.
+    """
+
+    def __init__(self, code: str, says: str = "") -> None:
+        super().__init__(says or code)
+        self.code = code
+        self.says = says
+
+
+class Refused(NotSent):
+    """A call was not made and never will be, as no credential is given for it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """Answer of a tool's `reconcile`: did the effect with this key happen?"""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
+
+    from plangate.tools.credentials import Granted, Secret
 
 
 def _silent(_text: str) -> None:
@@ -29,9 +31,14 @@ class ToolContext:
     principal: str
     """On whose behalf the call acts."""
 
+    tenant: str | None = None
+    """To which tenant of the world the call is confined."""
+
     scopes: tuple[str, ...] = ()
-    """Rights of the principal that this tool's contract names, and no others; a credential that is
-    made for the call needs no more."""
+    """Rights of the principal that this tool's contract names, and no others."""
+
+    credential: Secret | None = None
+    """Where the contract names scopes: what the agent's `credentials` gave for this very call."""
 
     effect_key: str | None = None
     """For acting tools: the business identity of the effect; send it as the idempotency key."""
@@ -44,3 +51,6 @@ class ToolContext:
 
     progress: Callable[[str], None] = _silent
     """Say how far the call is, in one line; seen live and kept in the log."""
+
+    grants: Callable[[tuple[str, ...]], Awaitable[Granted]] | None = field(default=None, repr=False)
+    """How credentials are asked for, by the references that are wanted; no body sees it."""

@@ -16,7 +16,9 @@ from pydantic import ValidationError
 
 from plangate.plan.catalog import ArgRule, Effect, Labels, ToolSpec, Undo
 from plangate.plan.errors import ConfigError
+from plangate.plan.secrets import REFERENCE
 from plangate.tools.answers import Found, Operation
+from plangate.tools.child import Limits
 from plangate.tools.context import ToolContext
 from plangate.tools.template import check_evidence, check_identity
 
@@ -53,6 +55,9 @@ class Contract(TypedDict, total=False):
     """How a call is reversed; a bare name says by which tool, and no more."""
 
     reconcile: Reconcile
+    isolated: Limits
+    """Run body, reconcile and status in a child process, within these limits."""
+
     status: Status
     """For tools whose outside accepts first and finishes later. The body then returns a field
     `operation_id`."""
@@ -82,7 +87,7 @@ class Contract(TypedDict, total=False):
 
 _LISTS = ("reads", "writes", "evidence", "scopes", "tenants", "sanitises")
 _ACTING_ONLY = ("key", "scope", "undo", "reconcile", "status")
-_FUNCTIONS = ("reconcile", "status")
+_NOT_IN_SPEC = ("reconcile", "status", "isolated")
 
 
 def spec_of(body: Body, contract: Contract, signature: Signature) -> ToolSpec:
@@ -97,10 +102,14 @@ def spec_of(body: Body, contract: Contract, signature: Signature) -> ToolSpec:
     _whole_or_nothing(name, effect, given)
     for field in _LISTS:
         given[field] = _lines(name, field, given.get(field, ()))
+    if not isinstance(given.get("isolated", Limits()), Limits):
+        hint = "Write isolated=Limits(memory_bytes=...)."
+        raise ConfigError(f"tool {name!r}: isolated= is no Limits", hint=hint)
+    given["arg_rules"] = _secret_rules(given.get("arg_rules", {}), signature)
     if given.get("usd") is not None:
         given["usd"] = _price(name, given["usd"])
     _check_names(name, given, signature)
-    fields = {key: value for key, value in given.items() if key not in _FUNCTIONS}
+    fields = {key: value for key, value in given.items() if key not in _NOT_IN_SPEC}
     try:
         return ToolSpec(
             **{
@@ -120,6 +129,16 @@ def spec_of(body: Body, contract: Contract, signature: Signature) -> ToolSpec:
         raise ConfigError(
             f"tool {name!r}: {where}: {fault['msg']}", hint="Correct that part of @tool(...)."
         ) from exc
+
+
+def _secret_rules(rules: Mapping[str, ArgRule], signature: Signature) -> dict[str, ArgRule]:
+    """An outsider must not choose which secret is used: such arguments require trust."""
+    secret = {
+        name: rules.get(name, ArgRule()).model_copy(update={"requires_trusted": True})
+        for name, schema in signature.params["properties"].items()
+        if schema.get("pattern") == REFERENCE
+    }
+    return {**rules, **secret}
 
 
 def _summary(name: str, body: Body) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
@@ -17,6 +18,7 @@ from pydantic_core import to_json
 
 from plangate.plan.errors import ConfigError
 from plangate.tools.context import ToolContext
+from plangate.tools.credentials import Secret
 
 if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaMode
@@ -40,13 +42,29 @@ class Signature:
     takes: type[BaseModel]
     """Reads arguments; its fields carry the parameter names as aliases."""
 
-    def arguments(self, args: Mapping[str, Any]) -> dict[str, Any]:
+    def references(self, args: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the secrets that the arguments name where the body takes a `Secret`.
+
+        Raises:
+            pydantic.ValidationError: The arguments do not fit.
+        """
+        named: dict[str, Secret] = {}
+        self.takes.model_validate_json(to_json(dict(args)), context=named)
+        return tuple(sorted(named))
+
+    def arguments(
+        self, args: Mapping[str, Any], secrets: Mapping[str, Secret] = MappingProxyType({})
+    ) -> dict[str, Any]:
         """Turn JSON arguments into what the body is annotated with.
+
+        Args:
+            args: Plain JSON.
+            secrets: What the references among them stand for.
 
         Raises:
             pydantic.ValidationError: They do not fit.
         """
-        read = self.takes.model_validate_json(to_json(dict(args)))
+        read = self.takes.model_validate_json(to_json(dict(args)), context=dict(secrets))
         fields = type(read).model_fields.items()
         return {str(field.alias): getattr(read, name) for name, field in fields}
 
@@ -74,8 +92,10 @@ def read_signature(name: str, body: Callable[..., Any]) -> Signature:
 
 
 def _hints(name: str, body: Callable[..., Any]) -> dict[str, Any]:
-    # Linters move the import of ToolContext under TYPE_CHECKING, so it is known here in any case.
-    names = {"ToolContext": ToolContext} | getattr(inspect.unwrap(body), "__globals__", {})
+    # Linters move imports of these under TYPE_CHECKING, so they are known here in any case.
+    names = {"ToolContext": ToolContext, "Secret": Secret} | getattr(
+        inspect.unwrap(body), "__globals__", {}
+    )
     try:
         return get_type_hints(body, globalns=names, include_extras=True)
     except NameError as exc:

@@ -13,8 +13,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import inspect
 import threading
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -25,6 +27,14 @@ _GRACE_S = 1.0
 
 _left_behind: set[asyncio.Task[object]] = set()
 """Tasks that did not end when they were cancelled; the event loop alone would forget them."""
+
+
+async def run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a tool's function, async or blocking, where it can do no harm."""
+    if inspect.iscoroutinefunction(function):
+        return await in_task(function(*args, **kwargs))
+    result = await in_thread(partial(function, *args, **kwargs))
+    return await in_task(result) if inspect.isawaitable(result) else result
 
 
 async def in_thread(function: Callable[[], R]) -> R:

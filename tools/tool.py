@@ -7,27 +7,68 @@ attempt and not a crash.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Never, TypeAlias, Unpack
 
 from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
 from plangate.plan.errors import ConfigError
-from plangate.tools.answers import Found, Operation, ToolFailed
+from plangate.tools.answers import Found, Operation, Refused, ToolFailed
+from plangate.tools.child import Limits, Order, address_of, in_child
 from plangate.tools.context import ToolContext
 from plangate.tools.contract import Body, Contract, Reconcile, Status, spec_of
+from plangate.tools.credentials import NOTHING, Granted
 from plangate.tools.signature import Signature, read_signature
-from plangate.tools.thread import in_task, in_thread
+from plangate.tools.thread import run
 
 if TYPE_CHECKING:
     from plangate.plan.catalog import ToolSpec
+    from plangate.tools.child import What
 
 Asks: TypeAlias = Callable[[str, Mapping[str, Any], ToolContext], Awaitable[Found]]
 Polls: TypeAlias = Callable[[str, ToolContext], Awaitable[Operation]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Isolated:
+    """How a tool is run in a child process."""
+
+    limits: Limits
+    address: str
+    """Where the child finds it, as `module:name`."""
+
+    inside: Tool
+    """What the child runs."""
+
+    async def order(self, what: What, asked: tuple[Any, ...], context: ToolContext) -> Any:
+        """Have it done; credentials are asked for here, and handed on through a pipe."""
+        args = asked[0] if what == "call" else {}
+        needed = self.inside.signature.references(args) if what == "call" else ()
+        context, granted = await granted_for(context, needed)
+        return await in_child(
+            Order(
+                tool=self.address,
+                limits=self.limits,
+                what=what,
+                asked=asked,
+                context=context,
+                granted=granted,
+            )
+        )
+
+    async def found(self, key: str, args: Mapping[str, Any], context: ToolContext) -> Found:
+        """Ask the outside about an effect, from the child."""
+        found = Found(**await self.order("reconcile", (key, dict(args)), context))
+        found.check()
+        return found
+
+    async def operation(self, operation_id: str, context: ToolContext) -> Operation:
+        """Ask the outside about an operation, from the child."""
+        operation = Operation(**await self.order("status", (operation_id,), context))
+        operation.check()
+        return operation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +84,9 @@ class Tool:
     status: Polls | None = None
     """`await status(operation_id, context)`: how far is the operation?"""
 
+    isolated: Isolated | None = None
+    """None: it runs in this process."""
+
     async def call(self, args: Mapping[str, Any], context: ToolContext) -> object:
         """Run the body; a blocking one runs in a thread.
 
@@ -55,16 +99,21 @@ class Tool:
 
         Raises:
             ToolFailed: The tool says so, or `bad_arguments` before it was even started.
+            NotSent, Refused: There are no credentials for the call.
             Exception: Whatever the body raises; of a tool that acts, the effect is then unknown.
         """
         try:
-            values = self.signature.arguments(args)
+            needed = self.signature.references(args)
         except ValidationError as exc:
             wrong = ", ".join(str(error["loc"][0]) for error in exc.errors() if error["loc"])
-            raise ToolFailed("bad_arguments", f"arguments do not fit: {wrong}") from exc
+            raise ToolFailed("bad_arguments", f"arguments do not fit: {wrong}") from None
+        if self.isolated is not None:
+            return await self.isolated.order("call", (dict(args),), context)
+        context, granted = await granted_for(context, needed)
+        values = self.signature.arguments(args, granted.secrets)
         if self.signature.context is not None:
             values[self.signature.context] = context
-        return plain(await _run(self.body, **values))
+        return plain(await run(self.body, **values))
 
 
 def tool(*bare: Never, **contract: Unpack[Contract]) -> Callable[[Body], Tool]:
@@ -97,13 +146,15 @@ def tool(*bare: Never, **contract: Unpack[Contract]) -> Callable[[Body], Tool]:
 
     def make(body: Body) -> Tool:
         signature = read_signature(body.__name__, body)
-        return Tool(
+        made = Tool(
             spec=spec_of(body, contract, signature),
             body=body,
             signature=signature,
             reconcile=_asking(contract.get("reconcile")),
             status=_polling(contract.get("status")),
         )
+        limits = contract.get("isolated")
+        return made if limits is None else _isolated(made, limits)
 
     return make
 
@@ -119,11 +170,34 @@ def plain(value: object) -> Any:
         return value
 
 
-async def _run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    if inspect.iscoroutinefunction(function):
-        return await in_task(function(*args, **kwargs))
-    result = await in_thread(partial(function, *args, **kwargs))
-    return await in_task(result) if inspect.isawaitable(result) else result
+async def granted_for(
+    context: ToolContext, secrets: tuple[str, ...] = ()
+) -> tuple[ToolContext, Granted]:
+    """Ask for the credentials of one call.
+
+    Returns:
+        The context as a body may see it, and what was given.
+
+    Raises:
+        NotSent, Refused: There are none.
+    """
+    if context.grants is None:
+        if secrets:
+            raise Refused("no_credentials", f"nobody knows {', '.join(secrets)}")
+        return context, NOTHING
+    granted = await context.grants(secrets)
+    return replace(context, credential=granted.credential, grants=None), granted
+
+
+def _isolated(made: Tool, limits: Limits) -> Tool:
+    address = address_of(made.spec.name, made.body)
+    isolated = Isolated(limits=limits, address=address, inside=made)
+    return replace(
+        made,
+        isolated=isolated,
+        reconcile=isolated.found if made.reconcile else None,
+        status=isolated.operation if made.status else None,
+    )
 
 
 def _asking(reconcile: Reconcile | None) -> Asks | None:
@@ -131,7 +205,8 @@ def _asking(reconcile: Reconcile | None) -> Asks | None:
         return None
 
     async def ask(effect_key: str, args: Mapping[str, Any], context: ToolContext) -> Found:
-        found = await _run(reconcile, effect_key, args, context)
+        context, _ = await granted_for(context)
+        found = await run(reconcile, effect_key, args, context)
         if not isinstance(found, Found):
             raise TypeError(f"reconcile returned {type(found).__name__} instead of Found")
         found.check()
@@ -145,7 +220,8 @@ def _polling(status: Status | None) -> Polls | None:
         return None
 
     async def poll(operation_id: str, context: ToolContext) -> Operation:
-        operation = await _run(status, operation_id, context)
+        context, _ = await granted_for(context)
+        operation = await run(status, operation_id, context)
         if not isinstance(operation, Operation):
             raise TypeError(f"status returned {type(operation).__name__} instead of Operation")
         operation.check()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from plangate.plan.codes import issue
 from plangate.plan.layers.ground import Ground, Use, dotted
+from plangate.plan.secrets import secret_in
 from plangate.plan.shape.misfit import shown
 from plangate.plan.shape.shape import compile_shape
 from plangate.plan.shape.value import Missing, Shape
@@ -103,6 +104,16 @@ def sourced(ground: Ground) -> Iterator[Issue]:
             )
 
 
+def no_secrets(ground: Ground) -> Iterator[Issue]:
+    """Nothing in the plan is a secret: it is stored and shown exactly as it is."""
+    if where := secret_in(ground.plan.model_dump(mode="json", exclude={"steps"})):
+        yield issue("secret_in_plan", f"{where} holds what looks like a secret", field=where)
+    for step in ground.plan.steps:
+        if where := secret_in(step.model_dump(mode="json")):
+            says = f"{where} holds what looks like a secret"
+            yield issue("secret_in_plan", says, step=step.id, field=where)
+
+
 CHECKS: tuple[LayerCheck, ...] = (
     inputs_fit,
     arguments_fit,
@@ -110,6 +121,7 @@ CHECKS: tuple[LayerCheck, ...] = (
     references_fit,
     checked_shapes,
     sourced,
+    no_secrets,
 )
 
 

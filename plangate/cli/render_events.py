@@ -10,6 +10,7 @@ from plangate.journal.events import (
     AttemptEnded,
     AttemptStarted,
     BudgetStopped,
+    CallOverran,
     EffectMoved,
     GoalVerified,
     ModelCalled,
@@ -95,6 +96,16 @@ def _ended(event: AttemptEnded) -> list[Part]:
     ]
 
 
+def _overran(event: CallOverran) -> list[Part]:
+    how = "goes on unattended" if event.how == "going_on" else f"{event.how} late"
+    return [
+        ("overrun", "bold"),
+        event.step,
+        event.tool,
+        (f"{how} ({event.after_s:.1f} s)", "yellow"),
+    ]
+
+
 def _moved(event: EffectMoved) -> list[Part]:
     return [
         (event.step, "bold"),
@@ -167,6 +178,7 @@ _SHOWN: Mapping[type, Callable[..., list[Part]]] = {
     DecisionTaken: _decided,
     AttemptStarted: _started,
     AttemptEnded: _ended,
+    CallOverran: _overran,
     EffectMoved: _moved,
     RunFollowed: _followed,
     GoalRevised: _revised,

@@ -13,6 +13,7 @@ from plangate.journal.events import (
     AttemptEnded,
     AttemptStarted,
     BudgetStopped,
+    CallOverran,
     DraftRefused,
     EffectMoved,
     Entry,
@@ -408,6 +409,7 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
     st.builds(StepReleased, step=STEPS, plan_version=VERSIONS),
     st.builds(started, ATTEMPTS, STEPS, VERSIONS, st.sampled_from(["t@1", "human"])),
     st.builds(ended, ATTEMPTS, STEPS, USD),
+    st.just(CallOverran(step="S1", attempt_id="S1-A1", tool="t", how="going_on", after_s=1.0)),
     st.just(EffectMoved(effect_key="k", step="S1", tool="t", state="done")),
     st.builds(
         judged,
@@ -451,6 +453,7 @@ def test_the_strategy_below_draws_every_kind_of_event():
         "step_released", "attempt_started", "attempt_ended", "effect_moved", "verdict_reached",
         "step_ended", "trigger_fired", "reflected", "budget_stopped", "goal_verified", "run_ended",
         "answer_counted", "info_read", "world_moved", "run_followed", "goal_revised", "stop_asked",
+        "call_overran",
     }  # fmt: skip
 
     assert set(EVENT.json_schema()["discriminator"]["mapping"]) == drawn

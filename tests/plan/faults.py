@@ -155,6 +155,8 @@ TOOLS = (
     Fault("embedded_reference", lambda d: args(d, 0, id="x ${S1.id}"), "S1", "args.id"),
     Fault("unsourced_argument", lambda d: args(d, 2, account="DE1"), "S3", "args.account"),
     Fault("unsourced_argument", lambda d: args(d, 3, id="ORD-2"), "S4", "args.id", "warning"),
+    Fault("secret_in_plan", lambda d: args(d, 2, account="password=hunter2"), "S3", "args.account"),
+    Fault("secret_in_plan", lambda d: d.update(goal="use https://a:b1@host"), None, "goal"),
     Fault("unchecked_shape", lambda d: added(d, tool="loose"), "S9", "tool"),
     Fault("unchecked_shape", lambda d: args(d, 3, id="${S1.extra}"), "S4", "args.id", "warning"),
     Fault(
