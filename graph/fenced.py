@@ -19,6 +19,7 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast, runtime_check
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import WRITES_IDX_MAP, BaseCheckpointSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.types import Command
 
 from plangate.journal.lease import Lease
 from plangate.journal.runs import Runs
@@ -122,7 +123,8 @@ def need_plain(values: Sequence[tuple[str, Any]]) -> None:
         ConfigError: It names the channel, the place in it and the type, or a secret among what the
             caller handed in.
     """
-    for channel, value in values:
+    for channel, given in values:
+        value = _said(given) if channel == "__start__" else given
         looked_at = not channel.startswith("__") or channel == "__start__"
         for path, what in _odd(value, channel) if looked_at else _odd_payloads(channel, value):
             raise ConfigError(
@@ -131,6 +133,13 @@ def need_plain(values: Sequence[tuple[str, Any]]) -> None:
             )
         if channel in _GIVEN:
             refuse_secrets("the run", value if channel == "__start__" else {channel: value})
+
+
+def _said(given: Any) -> Any:
+    """Return what a caller put into its input: a resume without a checkpoint comes as a command."""
+    if not isinstance(given, Command):
+        return given
+    return {"resume": given.resume, "update": given.update}
 
 
 def _odd_payloads(channel: str, value: Any) -> Iterator[tuple[str, str]]:
