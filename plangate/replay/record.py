@@ -120,10 +120,15 @@ def read_record(journal: Journal, run_id: str) -> Record:
         JournalError: An event or a value cannot be read.
     """
     run = journal.runs.get(run_id)
-    entries = journal.log.read(run_id)
+    entries = _under_one_goal(journal.log.read(run_id))
     started = entries[0].event if entries else None
     if not isinstance(started, RunStarted):
         raise ConfigError(f"run {run_id} has not begun", hint="There is nothing to replay yet.")
+    if started.cause is not None and started.cause.kind == "compensation":
+        raise ConfigError(
+            f"run {run_id} undoes what run {started.cause.run_id} did, as the ledger had it then",
+            hint="That ledger is not on its record; replay the other run.",
+        )
     view, load = fold(entries), journal.artifacts.get
     inputs = load(started.inputs)
     attempts = _attempts(entries)
@@ -144,6 +149,12 @@ def read_record(journal: Journal, run_id: str) -> Record:
         values={ref: load(ref) for ref in _refs(entries, found)},
         attempts=attempts,
     )
+
+
+def _under_one_goal(entries: list[Entry]) -> list[Entry]:
+    """Leave out what follows a change of goal: a person ended the run, whatever it was at."""
+    types = [entry.event.type for entry in entries]
+    return entries[: types.index("goal_revised")] if "goal_revised" in types else entries
 
 
 def _items(entries: Sequence[Entry]) -> list[Item]:

@@ -18,9 +18,18 @@ Key: TypeAlias = tuple[str, ...]
 Facts: TypeAlias = dict[str, Any]
 
 SILENT: Final = frozenset(
-    {"run_resumed", "fingerprinted", "answer_refused", "answer_counted", "outside_asked"}
+    {
+        "run_resumed",
+        "fingerprinted",
+        "answer_refused",
+        "answer_counted",
+        "outside_asked",
+        "run_followed",
+        "goal_revised",
+    }
 )
-"""Events that say who worked and what was asked in passing; what came of it is in the others."""
+"""Events that say who worked, what was asked in passing and what others did about the run; what
+came of it is in the others."""
 
 
 def key_of(event: Event) -> Key:

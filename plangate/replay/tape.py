@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from plangate.replay.substance import SILENT, facts_of, key_of
@@ -81,6 +81,9 @@ class Tape:
         self.stop: Callable[[StopAsked], None] = lambda _: None
         """Tells the present owner that the run was cancelled, where the record says so."""
 
+        self._cancels: dict[int, StopAsked] = {}
+        self._starts = Counter[int]()
+
         self._now = record.items[0].entry.at
         self._skipped_s = 0.0
         self._in_order = True
@@ -91,6 +94,9 @@ class Tape:
             self._by_key[item.key].append(item)
             if not item.repeat:
                 self._left[item.life].put(item)
+                self._starts[item.life] += item.key[0] == "attempt_started"
+                if item.entry.event.type == "stop_asked":
+                    self._cancels[item.life] = item.entry.event
             if _answers(item):
                 self._answers[item.life].put(item)
 
@@ -136,11 +142,11 @@ class Tape:
         waiting.popleft()
         self._now = max(self._now, item.entry.at)
         self.place = max(self.place, item.entry.seq)
+        self._starts[item.life] -= item.key[0] == "attempt_started" and not item.repeat
         self._answers[item.life].say(item)
         self._left[item.life].say(item)
-        following = self._left[self.life].first
-        if following is not None and following.entry.event.type == "stop_asked":
-            self.stop(following.entry.event)
+        if self.next_type == "stop_asked":
+            self.stop(self._cancels[self.life])
 
     async def turn(self, item: Item) -> None:
         """Wait until each answer that came before this one in its life was given.
@@ -179,6 +185,12 @@ class Tape:
         Raises:
             Cut: As soon as all else that this owner left on the record was said.
         """
+        if (asked := self._cancels.get(self.life)) is not None:
+            until = time.monotonic() + PATIENCE_S
+            while self._starts[self.life] and time.monotonic() < until:
+                await asyncio.sleep(_LOOK_S)
+            self.stop(asked)
+            await asyncio.sleep(PATIENCE_S)  # in which the cancel comes
         await self.ends()
         raise Cut
 
