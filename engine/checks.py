@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections import ChainMap
 from typing import TYPE_CHECKING, cast
 
-from plangate.engine.call import Returned, call, context_for
+from plangate.engine.call import Returned, context_for
 from plangate.engine.classify import Failure
+from plangate.engine.heard import look
 from plangate.plan.effects import evidence_of
 from plangate.plan.shape.shape import compile_shape
 from plangate.plan.value.frozen import digest
@@ -104,7 +105,7 @@ async def _observe(bench: Bench, check: Check, step: str | None, result: Json) -
     for number in range(1, _TRIES + 1):
         attempt_id = f"{step or 'goal'}-{check.id}-{number}"
         context = await context_for(bench, step or "", attempt_id, tool.spec)
-        got = await call(tool, args, context, bench.overran)
+        got = await look(bench, tool, args, context)
         if isinstance(got, Returned):
             return _Seen(tool, args, got.output)
         if got.outcome != "transient":

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from plangate.engine.call import Returned, call, judge_output
 from plangate.engine.classify import Failure, classify, redact
+from plangate.engine.heard import record, record_found, record_operation
 from plangate.engine.release import overtaken
 from plangate.engine.underway import hold, quiet
 from plangate.journal.events import EffectMoved
@@ -151,6 +152,8 @@ class Act:
         reached("effect.returned")
         if isinstance(got, Returned):
             if self.tool.spec.settles:
+                by, sha256 = self.context.attempt_id, self.ready.args_sha256
+                record(self.bench, self.tool, by, got, args_sha256=sha256)
                 named = got.output.get("operation_id")
                 return await self.accepted(named if isinstance(named, str) else "")
             await self.settle("done", got=got)
@@ -211,11 +214,13 @@ class Act:
             return Found(happened=None)
         try:
             async with asyncio.timeout(self.context.deadline_s):
-                return await self.tool.reconcile(self.key, self.ready.args, self.context)
+                found = await self.tool.reconcile(self.key, self.ready.args, self.context)
         except Exception as exc:  # noqa: BLE001 - foreign code; no answer is unknown, not "no"
             says = classify(self.tool.spec, exc).says
             self.bench.report({"type": "reconcile_failed", "step": row.step, "text": says})
-            return Found(happened=None)
+            found = Found(happened=None)
+        record_found(self.bench, self.tool, self.context.attempt_id, found)
+        return found
 
     async def _adopt(self, found: Found) -> Returned | Failure:
         """The effect happened: take over what the outside knows of it."""
@@ -248,6 +253,7 @@ class Act:
         while True:
             operation = await self._status(operation_id)
             reached("effect.polled")
+            record_operation(self.bench, self.tool, self.context.attempt_id, operation)
             if operation is not None and operation.state == "done":
                 got = judge_output(self.tool, operation.output)
                 code = "" if isinstance(got, Returned) else got.code

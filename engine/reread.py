@@ -11,7 +11,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from plangate.engine.asked import answer_to
-from plangate.engine.call import Returned, call, context_for
+from plangate.engine.call import Returned, context_for
+from plangate.engine.heard import look
 from plangate.engine.release import Held, Ready
 from plangate.journal.questions import (
     Moved,
@@ -145,7 +146,7 @@ async def _read(bench: Bench, attempt: AttemptView) -> tuple[str, ...]:
     held = bench.meter.reserve("tool", usd=tool.spec.usd, elapsed_s=elapsed_s)
     try:
         context = await context_for(bench, started.step, f"{started.attempt_id}-again", tool.spec)
-        got = await call(tool, args, context, bench.overran)
+        got = await look(bench, tool, args, context)
     except BaseException:
         bench.meter.release(held)
         raise

@@ -30,6 +30,7 @@ from plangate.journal.events import (
     TriggerFired,
     VerdictReached,
 )
+from plangate.journal.grounds import Fingerprinted, OutsideAsked
 from plangate.journal.progress import AttemptView, StepView
 from plangate.journal.questions import (
     DecisionTaken,
@@ -82,6 +83,19 @@ def _resumed(event: RunResumed, view: RunView) -> None:
     view.stopped = view.drained = None
 
 
+@change.register(Fingerprinted)
+def _fingerprinted(event: Fingerprinted, view: RunView) -> None:
+    view.fingerprint = event.fingerprint
+    if event.word in ("revalidate", "replan"):
+        view.redo = event
+
+
+@change.register(OutsideAsked)
+def _outside_asked(event: OutsideAsked, view: RunView) -> None:
+    if event.how == "rights":
+        view.rights = event.output or event.error_code
+
+
 @change.register(ModelCalled)
 def _model_called(event: ModelCalled, view: RunView) -> None:
     view.model_calls += 1
@@ -107,11 +121,14 @@ def _proposed(event: PlanProposed, view: RunView) -> None:
     }
     view.goal_verified = None
     view.open_trigger = None
+    view.redo = None
 
 
 @change.register(PlanValidated)
 def _validated(event: PlanValidated, view: RunView) -> None:
     view.validated[event.version] = event
+    if event.valid and view.redo is not None and view.redo.word == "revalidate":
+        view.redo = None
 
 
 @change.register(PlanCriticized)

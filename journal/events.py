@@ -14,6 +14,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, TypeAdapter
 
 from plangate.journal.causes import Cause, GoalRevised, RunFollowed
+from plangate.journal.grounds import Fingerprinted, OutsideAsked
 from plangate.journal.questions import (
     AnswerCounted,
     AnswerRefused,
@@ -119,6 +120,9 @@ class PlanValidated(Frozen):
     not_evaluated: tuple[int, ...] = ()
     catalog_hash: str
     policy_hash: str
+    fingerprint: Ref = ""
+    """What it was checked with; empty where that was not recorded."""
+
     tier: Literal["auto", "selective", "full"]
     reasons: tuple[str, ...]
     confirm: tuple[str, ...] = ()
@@ -303,6 +307,7 @@ Event: TypeAlias = Annotated[
     | RunResumed
     | RunFollowed
     | GoalRevised
+    | Fingerprinted
     | ModelCalled
     | PlanProposed
     | DraftRefused
@@ -318,6 +323,7 @@ Event: TypeAlias = Annotated[
     | AttemptStarted
     | AttemptEnded
     | CallOverran
+    | OutsideAsked
     | EffectMoved
     | VerdictReached
     | StepEnded

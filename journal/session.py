@@ -20,6 +20,7 @@ from plangate.journal.writer import Writer
 from plangate.plan.value.frozen import load_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
     from pydantic import JsonValue
@@ -46,6 +47,11 @@ class Session:
         self.view = view
         self.stop = Stop()
         """Told from outside to stop; whoever works for the session heeds it."""
+        self.looked_back = False
+        """True once this owner has compared what the run is made of with what it was."""
+
+        self.before_event: Callable[[Event], None] | None = None
+        """Told of each event before it is recorded; what it raises stands in the event's place."""
 
         self._writer = Writer(journal, lease, view.seq, ttl_s=ttl_s)
         self._recent = _Recent(_KEPT_BYTES)
@@ -101,6 +107,8 @@ class Session:
             JournalError: The writer failed before, or the session is closed.
         """
         with self._one_at_a_time:
+            if self.before_event is not None:
+                self.before_event(event)
             self._writer.emit(event)
             self.view.apply(event)
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         StepEnded,
         TriggerFired,
     )
+    from plangate.journal.grounds import Fingerprinted
     from plangate.journal.questions import (
         DecisionTaken,
         InfoRead,
@@ -65,6 +66,16 @@ class RunView:
 
     revised: GoalRevised | None = None
     """The change of goal that ends this run."""
+    fingerprint: Ref = ""
+    """What the run was last seen to be made of; empty in a log that does not say."""
+
+    rights: Ref = ""
+    """What the principal could do when that was last seen to be another: a reference, or
+    `rights_unknown`; empty while it is what the run was started with."""
+
+    redo: Fingerprinted | None = None
+    """The change after which the current version has to be checked again, or made anew; None once
+    that was done."""
 
     seq: int = 0
     """Events applied so far, which is the number of the newest one."""

@@ -30,6 +30,9 @@ class Metered(TypedDict, total=False):
     on_call: Required[Callable[[ModelCalled], None]]
     """Takes the event of each attempt."""
 
+    keep: Callable[[str], str]
+    """Stores a reply and returns its reference, which the event then holds."""
+
     meter: Meter
     """Limits of the run; without one nothing is reserved."""
 
@@ -83,8 +86,8 @@ class Asking(Generic[F]):
         used = raw.usage
         if used is None:
             used = await asyncio.to_thread(self._guess, raw.text)
-        code = _code(raw, reply)
-        self._record(used, reservation, began, code, estimated=raw.usage is None)
+        code, kept = _code(raw, reply), self._kept(raw.text)
+        self._record(used, reservation, began, code, estimated=raw.usage is None, reply=kept)
         return Fault(code=code) if raw.finish in ("refusal", "content_filter") else reply
 
     def _read(self, raw: RawReply) -> Reply[F]:
@@ -111,6 +114,7 @@ class Asking(Generic[F]):
         code: str,
         *,
         estimated: bool,
+        reply: str | None = None,
     ) -> None:
         usd = self._price(used) if used.total else Decimal(0)
         if reservation is not None:
@@ -131,8 +135,14 @@ class Asking(Generic[F]):
                 usd=usd,
                 price_table=self.metered["book"].table,
                 latency_s=monotonic() - began,
+                reply=reply,
             )
         )
+
+    def _kept(self, text: str) -> str | None:
+        keep = self.metered.get("keep")
+        # Half a surrogate pair has no form in a journal; a run must not end because of one.
+        return None if keep is None else keep(text.encode(errors="replace").decode())
 
     def _guess(self, text: str) -> Usage:
         came = count_text(text, self.model.name).tokens if text else 0

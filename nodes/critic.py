@@ -33,6 +33,7 @@ async def critic(_: State, session: Session, kit: Kit) -> dict[str, Any]:
             schema=Criticism,
             book=kit.book,
             on_call=session.emit,
+            keep=session.put,
             meter=kit.meter(session, plan.budget),
         )
     except ModelFailed as exc:

@@ -15,6 +15,7 @@ from plangate.journal.events import BudgetStopped, TriggerFired
 from plangate.journal.points import reached
 from plangate.journal.session import Session
 from plangate.nodes.kit import Kit
+from plangate.nodes.madeof import CONTRACTS_CHANGED, compared
 from plangate.nodes.undo import mark_undone
 
 _GO: Mapping[Reason, str] = {
@@ -36,7 +37,7 @@ async def executor(_: State, session: Session, kit: Kit) -> dict[str, Any]:
         GraphDrained: This process stops; what acted has ended.
     """
     bench = kit.bench(session, kit.plan(session))
-    if _outdated(bench):
+    if _outdated(session, kit, bench):
         return {"go": "validator"}
     halt = await run_plan(bench, parallel=kit.parallel)
     reached("plan.halted")
@@ -51,22 +52,28 @@ async def executor(_: State, session: Session, kit: Kit) -> dict[str, Any]:
     return {"go": _GO[halt.reason]}
 
 
-def _outdated(bench: Bench) -> bool:
+def _outdated(session: Session, kit: Kit, bench: Bench) -> bool:
     """Return True if the plan was checked against other contracts or another policy than today's.
 
-    An approval binds all three, so it is asked for again; what was checked is checked again. Where
-    a step may not run at all any more, its release says so, and more exactly.
+    An approval binds all three, so it is asked for again; what was checked is checked again. Not
+    so for a change that the rest of the plan does not rely on. Where a step may not run at all any
+    more, its release says so, and more exactly.
     """
-    view = bench.session.view
+    view = session.view
     checked = view.validated[bench.plan.version]
-    today = (bench.catalog.content_hash, bench.policy.content_hash)
-    if (checked.catalog_hash, checked.policy_hash) == today:
+    if checked.fingerprint:
+        if compared(session, kit, checked.fingerprint).word in ("same", "compatible"):
+            return False
+    elif (checked.catalog_hash, checked.policy_hash) == (
+        bench.catalog.content_hash,
+        bench.policy.content_hash,
+    ):
         return False
     if any(refused_now(bench, step) for step in bench.plan.steps):
         return False
     if checked.content_hash in view.approved:
         says = "the tools or the policy have changed since this plan was approved"
-        bench.session.emit(TriggerFired(kind="person", code="contracts_changed", says=says))
+        session.emit(TriggerFired(kind="person", code=CONTRACTS_CHANGED, says=says))
     return True
 
 

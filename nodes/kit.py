@@ -110,7 +110,7 @@ class Kit:
         Raises:
             Denied: They are not known, so there are none.
         """
-        return replace(self, held=await rights_now(self.authorizer, session.run))
+        return replace(self, held=await rights_now(self.authorizer, session))
 
     def rights(self, session: Session) -> Rights:
         """Return the rights of the run's principal: today's, else those it was started with."""

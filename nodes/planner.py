@@ -12,11 +12,13 @@ from plangate.journal.events import (
     PlanProposed,
     RunEnded,
     RunStarted,
+    TriggerFired,
 )
 from plangate.journal.session import Session
 from plangate.models.planning import Brief, Drafted, draft_plan
 from plangate.nodes.ending import Ending
 from plangate.nodes.kit import Kit
+from plangate.nodes.madeof import CONTRACTS_CHANGED, begin, readable_plan
 from plangate.nodes.report import report_of
 from plangate.nodes.rounds import may_draft
 from plangate.nodes.said import said_by_people
@@ -42,8 +44,8 @@ async def planner(state: State, session: Session, kit: Kit) -> dict[str, Any]:
         ModelFailed: The model gave no answer and there is no template.
         PlanRejected: What it wrote was no plan, as often as it was asked, and there is no template.
     """
-    _begin(state, session)
-    if session.view.pending_questions:
+    _begin(state, session, kit)
+    if session.view.pending_questions and not _to_be_made_anew(session):
         return {"go": "human_gate"}  # a question that waits is not overtaken by a new plan
     if not _resumes(session):
         drafted = await _drafted(session, kit)
@@ -54,8 +56,8 @@ async def planner(state: State, session: Session, kit: Kit) -> dict[str, Any]:
     return {"go": "validator"}
 
 
-def _begin(state: State, session: Session) -> None:
-    """The first event of a run: the goal as it was given."""
+def _begin(state: State, session: Session, kit: Kit) -> None:
+    """The first events of a run: the goal as it was given, and what the run is made of."""
     if not session.view.seq:
         if not state.get("goal"):
             what = f"run {session.run.run_id!r} had not begun, and its inputs are lost"
@@ -70,6 +72,7 @@ def _begin(state: State, session: Session) -> None:
                 task=state.get("task", ""),
             )
         )
+        begin(session, kit)
 
 
 async def _drafted(session: Session, kit: Kit) -> Drafted | None:
@@ -83,6 +86,7 @@ async def _drafted(session: Session, kit: Kit) -> Drafted | None:
                 _brief(session, kit, issues),
                 book=kit.book,
                 on_call=session.emit,
+                keep=session.put,
                 meter=kit.meter(session, kit.budget),
             )
         except ModelFailed:
@@ -110,9 +114,9 @@ def _brief(session: Session, kit: Kit, issues: tuple[Issue, ...]) -> Brief:
 
 
 def _resumes(session: Session) -> bool:
-    """A plan that nobody found fault with is taken up again as it stands."""
+    """A plan that nobody found fault with is taken up again as it stands, while it can be."""
     view = session.view
-    if not view.version:
+    if not view.version or _to_be_made_anew(session):
         return False
     if is_compensation(view):
         return True
@@ -127,17 +131,22 @@ def _resumes(session: Session) -> bool:
     return not asked_for_changes and (checked is None or checked.valid)
 
 
+def _to_be_made_anew(session: Session) -> bool:
+    redo = session.view.redo
+    return redo is not None and redo.word == "replan"
+
+
 def _propose(session: Session, kit: Kit, plan: Plan, text: str) -> None:
     refuse_secrets("the plan", plan.model_dump(mode="json"))
     view = session.view
-    changes = None
+    changes, redo = None, view.redo
     if view.version:
-        old = kit.plan(session)
-        plan = plan.model_copy(
-            update={"version": view.version + 1, "parent_hash": old.content_hash}
-        )
-        said = diff(old, plan, catalog=kit.catalog(session))
-        changes = session.put(said.model_dump(mode="json"))
+        parent = view.plans[view.version].content_hash
+        plan = plan.model_copy(update={"version": view.version + 1, "parent_hash": parent})
+        old = readable_plan(session, kit)
+        if old is not None:
+            said = diff(old, plan, catalog=kit.catalog(session))
+            changes = session.put(said.model_dump(mode="json"))
     session.emit(
         PlanProposed(
             version=plan.version,
@@ -147,8 +156,12 @@ def _propose(session: Session, kit: Kit, plan: Plan, text: str) -> None:
             author=plan.author,
             draft=session.put(text) if text else None,
             diff=changes,
+            trigger="" if redo is None else f"fingerprint:{redo.word}",
         )
     )
+    if redo is not None and plan.content_hash in view.approved:
+        # The same content under other contracts is not what was approved.
+        session.emit(TriggerFired(kind="person", code=CONTRACTS_CHANGED, says=redo.reasons[0]))
 
 
 def _filled(session: Session, kit: Kit) -> Plan:

@@ -10,12 +10,14 @@ from plangate.journal.session import Session
 from plangate.journal.view import RunView
 from plangate.nodes.case import literals_of
 from plangate.nodes.kit import Kit
+from plangate.nodes.madeof import put_print, readable_plan
 from plangate.nodes.rounds import may_draft
 from plangate.plan.layers.run import validate
 from plangate.plan.tier import tier_of
 from plangate.plan.value.frozen import Json
 from plangate.plan.value.plan import Plan
 from plangate.plan.value.refs import Ref
+from plangate.plan.value.step import Step
 
 
 async def validator(_: State, session: Session, kit: Kit) -> dict[str, Any]:
@@ -38,6 +40,7 @@ async def validator(_: State, session: Session, kit: Kit) -> dict[str, Any]:
             not_evaluated=report.not_evaluated,
             catalog_hash=facts.catalog.content_hash,
             policy_hash=kit.policy.content_hash,
+            fingerprint=put_print(session, kit),
             tier=tiering.tier,
             reasons=tiering.reasons,
             confirm=tiering.confirm,
@@ -60,15 +63,25 @@ def _accepted_literals(session: Session, kit: Kit, plan: Plan) -> list[Json]:
         if checked.valid and version < plan.version:
             said += [
                 value
-                for step in kit.plan(session, version).steps
+                for step in _steps(session, kit, version)
                 for value in step.args.values()
                 if Ref.parse(value) is None
             ]
     return said
 
 
+def _steps(session: Session, kit: Kit, version: int) -> tuple[Step, ...]:
+    plan = readable_plan(session, kit, version)
+    return plan.steps if plan is not None else ()
+
+
 def _after_issues(view: RunView, kit: Kit, author: str) -> str:
-    """A model may repair its draft; a template, a patch or a person's edit is not tried again."""
+    """A model may repair its draft; a template, a patch or a person's edit is not tried again.
+
+    Unless what the run is made of has changed since: then each planner may try once more.
+    """
+    if view.redo is not None:
+        return "planner"
     if author != "planner":
         return "settle"
     return "planner" if may_draft(view) or kit.templates else "settle"

@@ -24,6 +24,7 @@ from plangate.graph.fenced import fenced
 from plangate.graph.owned import Body, owned
 from plangate.graph.saver import check_saver, open_saver
 from plangate.graph.wiring import Nodes, wire
+from plangate.journal.clock import utc_now
 from plangate.journal.journal import Journal
 from plangate.journal.owner import owner_name
 from plangate.journal.runs import Run
@@ -36,6 +37,7 @@ from plangate.nodes.decide import Counted, Refused, decide
 from plangate.nodes.executor import executor
 from plangate.nodes.human_gate import human_gate
 from plangate.nodes.kit import Kit, LazyWorld
+from plangate.nodes.madeof import away, look_back
 from plangate.nodes.planner import planner
 from plangate.nodes.reflector import reflector
 from plangate.nodes.replanner import replanner
@@ -49,7 +51,7 @@ from plangate.plan.templates import Template, choose
 from plangate.tools.registry import Registry
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 
     from langchain_core.runnables import RunnableConfig
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
     from plangate.engine.authorizer import Authorizer
     from plangate.graph.payload import Answer
     from plangate.graph.state import State
+    from plangate.journal.clock import Clock
     from plangate.journal.decisions import Decision
     from plangate.journal.questions import (
         QuestionAsked,
@@ -108,20 +111,37 @@ class Options:
 
 
 class Runtime:
-    """An agent with its journal and its compiled graph."""
+    """An agent with its journal and its compiled graph.
 
-    def __init__(self, agent: Agent, journal_url: str, options: Options | None = None) -> None:
+    Args:
+        agent: Its contracts, rules and knowledge.
+        journal_url: Where its runs are recorded.
+        options: What the caller chooses beside.
+        clock: Where times come from.
+        kit: Changes what the nodes are given; a replay puts its record in the place of the outside.
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        journal_url: str,
+        options: Options | None = None,
+        *,
+        clock: Clock = utc_now,
+        kit: Callable[[Kit], Kit] = lambda made: made,
+    ) -> None:
         chosen = options or Options()
         self.agent = agent
-        self.journal = Journal.open(journal_url)
-        self.kit = _kit(agent, self.journal, chosen)
+        self.journal = Journal.open(journal_url, clock=clock)
+        self.kit = kit(_kit(agent, self.journal, chosen))
         self.desk = Desk(self.journal, start=self._start, ttl_s=chosen.ttl_s)
         self._ttl_s = chosen.ttl_s
         self._own_saver = None if chosen.checkpointer else open_saver(self.journal.store)
         saver = chosen.checkpointer or self._own_saver
         check_saver(saver, self.journal.url)
         nodes = {
-            name: owned(name, self._for_principal(body), self.desk) for name, body in BODIES.items()
+            name: owned(name, self._for_principal(name, body), self.desk)
+            for name, body in BODIES.items()
         }
         self.graph: CompiledStateGraph[Any, Any, Any, Any] = wire(
             Nodes(**nodes),
@@ -266,7 +286,7 @@ class Runtime:
             async for each in stream:
                 yield each
 
-    def _for_principal(self, body: Any) -> Body:
+    def _for_principal(self, name: str, body: Any) -> Body:
         """`context=` is not in a checkpoint, so each invocation says anew for whom it acts."""
 
         async def node(state: State, session: Session) -> Mapping[str, Any]:
@@ -278,6 +298,9 @@ class Runtime:
                     hint=f"Pass context= with principal {owner!r}.",
                 )
             kit = await self.kit.acting_for(session)
+            look_back(session, kit)
+            if go := away(name, session):
+                return {"go": go}
             update: Mapping[str, Any] = await body(state, session, kit)
             return update
 

@@ -23,6 +23,7 @@ from plangate.journal.events import (
     TriggerFired,
     VerdictReached,
 )
+from plangate.journal.grounds import Fingerprinted
 from plangate.journal.questions import (
     AnswerRefused,
     DecisionTaken,
@@ -50,6 +51,13 @@ def event_line(entry: Entry) -> Text | None:
         return None
     parts = shown(event)
     return line((f"{entry.at:%H:%M:%S}", "dim"), *parts) if parts else None
+
+
+def _fingerprinted(event: Fingerprinted) -> list[Part]:
+    if event.word == "first":
+        return []
+    follows = _FOLLOWS[event.word]
+    return [("changed", "bold yellow"), f"{'; '.join(event.reasons)}:", follows]
 
 
 def _proposed(event: PlanProposed) -> list[Part]:
@@ -169,7 +177,15 @@ def _over(event: RunEnded) -> list[Part]:
     return [("ended", "bold"), event.ending, (event.verdict, SAYS_STYLE[event.verdict]), event.why]
 
 
+_FOLLOWS = {
+    "same": "goes on",
+    "compatible": "goes on as approved",
+    "revalidate": "the plan is checked again, and approved again",
+    "replan": "a new plan is made; what was done stays on the record",
+}
+
 _SHOWN: Mapping[type, Callable[..., list[Part]]] = {
+    Fingerprinted: _fingerprinted,
     PlanProposed: _proposed,
     PlanValidated: _validated,
     PlanCriticized: _criticized,

@@ -18,6 +18,7 @@ from plangate.cli.options import (
     world_option,
     yes_option,
 )
+from plangate.cli.replay import replay_run
 from plangate.cli.terminal import data_console, echo_json, echo_json_line, line, put, say, text
 from plangate.plan.errors import ConfigError
 
@@ -35,6 +36,9 @@ _EVERY_S = 0.2
 @click.group()
 def run() -> None:
     """Start, resume and look at runs."""
+
+
+run.add_command(replay_run)
 
 
 @run.command()
@@ -77,9 +81,13 @@ def start(agent_name: str, yes: bool, journal: str, as_json: bool, **given: Any)
 def resume(run_id: str, agent_name: str | None, journal: str, **how: Any) -> None:
     """Go on with a run that was interrupted or that waits."""
     from plangate.cli.opened import reopened
+    from plangate.nodes.madeof import changed_since
 
     with reopened(journal, run_id, agent_name, how["world_url"]) as runtime:
         after = runtime.journal.runs.get(run_id).last_seq
+        if runtime.waits(run_id):  # nobody goes on with it now, so nobody would say it
+            for change in changed_since(runtime.journal, runtime.kit, run_id).reasons:
+                say(f"changed since: {change}")
         stream = runtime.advance(run_id)
         go_on(runtime, run_id, stream, yes=how["yes"], as_json=how["as_json"], after=after)
 

@@ -35,6 +35,7 @@ def snapshot(journal: Journal, run: Run, view: RunView) -> dict[str, Any]:
         "created_at": run.created_at.isoformat(),
         "updated_at": run.updated_at.isoformat(),
         "events": view.seq,
+        "fingerprint": _load(journal, view.fingerprint),
         **_plans(journal, view),
         "steps": _steps(view),
         "observations": _observations(view),

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
+
+from plangate.agent import load_agent
+from tests.cli.conftest import INPUTS
 
 
 def test_a_run_without_a_person_stops_at_its_question_with_exit_11(call, waiting):
@@ -178,3 +182,79 @@ def test_a_doctor_says_what_is_wrong_with_a_journal(call, here):
     said = call("doctor", "--journal", "sqlite:///bad.db", code=7).stdout
 
     assert "broken journal" in said
+
+
+def test_a_replay_says_that_nothing_would_differ_or_what_and_ends_with_5(call, waiting, here):
+    run_id = waiting["run_id"]
+    stricter = load_agent("refund").policy.replace("over = 10000", "over = 10")
+    (here / "policy.toml").write_text(stricter)
+
+    same = call("run", "replay", run_id)
+    other = call("run", "replay", run_id, "--policy", "policy.toml", code=5)
+    data = json.loads(
+        call("run", "replay", run_id, "--policy", "policy.toml", "--json", code=5).stdout
+    )
+
+    assert "nothing would differ" in same.stdout
+    assert "tier v1: was selective, would be full (the policy changed)" in other.stdout
+    assert (data["same"], data["changes"][0]["part"]) == (False, "policy")
+    assert {"kind": "tier", "about": "v1", "was": "selective", "would": "full"}.items() <= next(
+        each for each in data["differences"] if each["kind"] == "tier"
+    ).items()
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (("run_none",), "run_none"),
+        (("--policy", "none.toml"), "policy file none.toml cannot be read"),
+    ],
+)
+def test_a_replay_that_cannot_be_is_refused_with_the_reason(call, waiting, args, says):
+    run_id = () if args[0] == "run_none" else (waiting["run_id"],)
+
+    result = call("run", "replay", *run_id, *args, code=2)
+
+    assert says in result.stderr
+
+
+def test_a_run_shows_what_it_is_made_of(waiting):
+    assert {"plangate", "plan_schema", "policy", "prompts", "tools"} <= waiting[
+        "fingerprint"
+    ].keys()
+
+
+MINE = """
+from dataclasses import replace
+from pathlib import Path
+
+from plangate.agent import load_agent
+
+agent = replace(load_agent("refund"), policy=Path("policy.toml").read_text())
+"""
+
+
+def test_a_resume_says_what_changed_and_that_the_approval_covers_it_no_more(
+    call, here, monkeypatch
+):
+    policy = load_agent("refund").policy
+    (here / "mine.py").write_text(MINE)
+    (here / "policy.toml").write_text(policy)
+    monkeypatch.syspath_prepend(here)
+    goal = ("--goal", "Refund it", *INPUTS, "--agent", "mine:agent")
+    world = ("--world", f"sqlite:///{here}/world.db")
+    run_id = json.loads(call("run", "start", *goal, *world, "--json", code=11).stdout)["run_id"]
+    (here / "policy.toml").write_text(policy.replace("over = 10000", "over = 10"))
+    sys.modules.pop("mine")
+
+    waits = call("run", "resume", run_id, "--agent", "mine:agent", *world, code=11)
+    goes_on = call("run", "resume", run_id, "--agent", "mine:agent", *world, "--yes")
+    events = call("run", "events", run_id, "--type", "fingerprinted").stdout
+
+    assert "changed since: the policy changed" in waits.stderr
+    says = "the policy changed: the plan is checked again, and approved again"
+    assert says in goes_on.stderr
+    assert says in events
+    asked = call("run", "events", run_id, "--type", "question_asked").stdout
+    assert asked.count("operator: approval") == 2
+    sys.modules.pop("mine")

@@ -74,8 +74,9 @@ class Post:
     def open(self, contract: Mapping[str, Any] | None = None, **chosen: Any) -> Runtime:
         """Open the agent; `chosen` are fields of `Agent` or of `Options`."""
         options = {key: chosen.pop(key) for key in ("checkpointer", "ttl_s") if key in chosen}
-        parts = {"policy": POLICY, "tools": self.tools(**(contract or {})), **chosen}
-        agent = Agent(name="post", templates=(TEMPLATE,), **parts)
+        said = {"policy": POLICY, "templates": (TEMPLATE,)}
+        parts = {**said, "tools": self.tools(**(contract or {})), **chosen}
+        agent = Agent(name="post", **parts)
         runtime = Runtime(agent, f"sqlite:///{self.folder}/journal.db", Options(**options))
         self.opened.append(runtime)
         return runtime

@@ -3,15 +3,17 @@ from __future__ import annotations
 import pytest
 
 from plangate.agent import load_agent
+from plangate.replay.drive import replay
 
 SCENARIOS = load_agent("refund").scenarios
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_each_scenario_comes_out_as_its_file_says(shop, name):
+def test_each_scenario_comes_out_as_its_file_says_and_replays_alike(shop, name):
     scenario = SCENARIOS[name]
 
-    view = shop.finish(shop.start(scenario))
+    run_id = shop.start(scenario)
+    view = shop.finish(run_id)
 
     payments = shop.world.payments(scenario.inputs["order_id"])
     assert {
@@ -20,6 +22,9 @@ def test_each_scenario_comes_out_as_its_file_says(shop, name):
         "payments": len(payments),
         "plan_versions": list(view.plans),
     } == scenario.expect
+    replayed = replay(shop.runtime.journal, run_id, shop.agent)
+    assert [each.line for each in replayed.differences] == []
+    assert replayed.compared > 20
 
 
 def test_a_missing_record_repairs_only_what_hangs_on_it(shop):

@@ -172,7 +172,7 @@ async def test_an_authorizer_that_cannot_answer_grants_nothing(lab, answer):
     session = await asyncio.to_thread(lab.session)
 
     with pytest.raises(Denied) as caught:
-        await rights_now(Keys(answer), session.run)
+        await rights_now(Keys(answer), session)
 
     assert caught.value.hint
 

@@ -32,6 +32,7 @@ from plangate.journal.events import (
     TriggerFired,
     VerdictReached,
 )
+from plangate.journal.grounds import Fingerprinted, OutsideAsked
 from plangate.journal.questions import (
     AnswerCounted,
     AnswerRefused,
@@ -442,6 +443,12 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
     st.just(BudgetStopped(limit="usd", spent="1", allowed="1")),
     st.builds(StopAsked, kind=st.sampled_from(["drain", "cancel"]), by=st.just("ann")),
     st.just(GoalVerified(says="unknown", verdicts=())),
+    st.builds(
+        Fingerprinted,
+        fingerprint=st.just("sha256:0"),
+        word=st.sampled_from(["first", "same", "compatible", "revalidate", "replan"]),
+    ),
+    st.just(OutsideAsked(by="S1-paid-1", how="call", tool="t", output="sha256:0")),
     st.just(RunEnded(ending="failed", verdict="fail", report="sha256:0")),
 )
 
@@ -453,7 +460,7 @@ def test_the_strategy_below_draws_every_kind_of_event():
         "step_released", "attempt_started", "attempt_ended", "effect_moved", "verdict_reached",
         "step_ended", "trigger_fired", "reflected", "budget_stopped", "goal_verified", "run_ended",
         "answer_counted", "info_read", "world_moved", "run_followed", "goal_revised", "stop_asked",
-        "call_overran",
+        "call_overran", "fingerprinted", "outside_asked",
     }  # fmt: skip
 
     assert set(EVENT.json_schema()["discriminator"]["mapping"]) == drawn

@@ -1,0 +1,84 @@
+"""What the outside said that is not the end of an attempt: recorded, as evidence and for a replay.
+
+A value that is no JSON cannot be kept: that it came is recorded without it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from plangate.engine.call import Returned, call, judge_output
+from plangate.journal.grounds import OutsideAsked
+from plangate.plan.value.frozen import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from plangate.engine.bench import Bench
+    from plangate.engine.classify import Failure
+    from plangate.plan.value.frozen import Json
+    from plangate.tools.answers import Found, Operation
+    from plangate.tools.context import ToolContext
+    from plangate.tools.tool import Tool
+
+
+async def look(
+    bench: Bench, tool: Tool, args: Mapping[str, Json], context: ToolContext
+) -> Returned | Failure:
+    """Read the world beside the steps, and record what it showed."""
+    got = await call(tool, args, context, bench.overran)
+    record(bench, tool, context.attempt_id, got, args_sha256=digest(args))
+    return got
+
+
+def record(bench: Bench, tool: Tool, by: str, got: Returned | Failure, *, args_sha256: str) -> None:
+    """Record what a call returned that is not, or not yet, the end of an attempt.
+
+    Args:
+        bench: The run.
+        tool: What was called.
+        by: Attempt or check that it was called for.
+        got: What came of it.
+        args_sha256: With which arguments.
+    """
+    said = OutsideAsked(by=by, how="call", tool=tool.spec.name, args_sha256=args_sha256)
+    if isinstance(got, Returned):
+        more: dict[str, object] = {"output": bench.session.put(got.output)}
+    else:
+        more = {"outcome": got.outcome, "error_code": got.code, "error": got.says}
+    bench.session.emit(said.model_copy(update=more))
+
+
+def record_found(bench: Bench, tool: Tool, by: str, found: Found) -> None:
+    """Record what the outside says about an effect that may have happened."""
+    said: dict[str, Json] = {"happened": found.happened, "operation_id": found.operation_id}
+    _record(bench, tool, by, "reconcile", said, found.output)
+
+
+def record_operation(bench: Bench, tool: Tool, by: str, operation: Operation | None) -> None:
+    """Record how an operation ended; one that goes on is asked for again, and says nothing yet."""
+    if operation is None or operation.state == "pending":
+        return
+    said: dict[str, Json] = {
+        "state": operation.state,
+        "code": operation.code,
+        "business_state": operation.business_state,
+    }
+    _record(bench, tool, by, "status", said, operation.output)
+
+
+def _record(
+    bench: Bench,
+    tool: Tool,
+    by: str,
+    how: Literal["reconcile", "status"],
+    said: Mapping[str, Json],
+    output: object,
+) -> None:
+    got = judge_output(tool, output)
+    kept = got.output if isinstance(got, Returned) else None
+    stored = bench.session.put({**said, "output": kept})
+    code = "" if isinstance(got, Returned) or output is None else got.code
+    bench.session.emit(
+        OutsideAsked(by=by, how=how, tool=tool.spec.name, output=stored, error_code=code)
+    )

@@ -1,0 +1,1 @@
+"""Drives a recorded run again with what was recorded, and says where it would differ today."""

@@ -1,0 +1,86 @@
+"""Models of a replay: what was written is written again, in order and for the same role."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from plangate.journal.events import ModelCalled
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from plangate.replay.record import Item
+    from plangate.replay.tape import Tape
+
+_ENDS = ("plan_proposed", "draft_refused", "plan_criticized", "run_ended")
+"""Events after which a call of a model is another call, and no retry of the one before."""
+
+
+class NoReply(Exception):
+    """The provider failed then, or was never asked."""
+
+    status_code = 400
+
+
+@dataclass(slots=True)
+class RecordedChat:
+    """A chat model that gives the recorded replies of one role."""
+
+    model_name: str
+    tape: Tape
+    replies: deque[ModelCalled] = field(default_factory=deque)
+
+    async def ainvoke(self, _messages: object) -> Any:
+        """Return the next reply.
+
+        Raises:
+            NoReply: There is none: the call failed, or today's code asks once more.
+        """
+        if not self.replies:
+            self.tape.unrecorded.append(f"model {self.model_name} would be asked once more")
+            raise NoReply
+        said = self.replies.popleft()
+        if said.reply is None:
+            raise NoReply
+        return SimpleNamespace(
+            content=str(self.tape.record.values[said.reply]),
+            response_metadata={"finish_reason": said.error_code},
+            additional_kwargs={"refusal": "refused"} if said.error_code == "refusal" else {},
+            usage_metadata=_usage(said),
+        )
+
+
+def recorded_chat(tape: Tape, role: str) -> RecordedChat | None:
+    """Return the recorded model of a role; None if none was asked."""
+    calls = _calls(tape.record.items, role)
+    return RecordedChat(calls[0].model, tape, deque(calls)) if calls else None
+
+
+def _calls(items: Sequence[Item], role: str) -> list[ModelCalled]:
+    """Return the calls without those attempts that were tried again."""
+    calls: list[ModelCalled] = []
+    is_retry = False
+    for item in items:
+        event = item.entry.event
+        if isinstance(event, ModelCalled) and event.role == role:
+            if is_retry and calls[-1].reply is None:
+                calls.pop()
+            calls.append(event)
+            is_retry = True
+        elif event.type in _ENDS:
+            is_retry = False
+    return calls
+
+
+def _usage(said: ModelCalled) -> dict[str, Any] | None:
+    if said.estimated:
+        return None
+    return {
+        "input_tokens": said.input_tokens,
+        "output_tokens": said.output_tokens,
+        "input_token_details": {"cache_read": said.cached_tokens},
+        "output_token_details": {"reasoning": said.reasoning_tokens},
+    }

@@ -1,0 +1,66 @@
+"""What the nodes of a replay are given: the agent's own kit, with the record for an outside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from plangate.engine.brake import Brake
+from plangate.nodes.kit import Kit
+from plangate.nodes.worked import worked_before_s
+from plangate.replay.outside import NoWorld, Outside
+from plangate.tools.registry import Registry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from plangate.engine.bench import Bench
+    from plangate.journal.session import Session
+    from plangate.plan.value.plan import Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplayKit(Kit):
+    """A kit whose outside, clock and pauses are those of a tape."""
+
+    outside: Outside
+
+    @classmethod
+    def over(cls, kit: Kit, outside: Outside) -> ReplayKit:
+        """Put a record under a kit."""
+        given: dict[str, Any] = {each.name: getattr(kit, each.name) for each in fields(Kit)}
+        given |= {
+            "registry": Registry(outside.tools(tuple(kit.registry.values()))),
+            "world": NoWorld(connect=lambda: None, opened=outside.opened),
+            "now": outside.tape.now,
+            "authorizer": outside,
+            "jitter": lambda: 0.0,
+        }
+        return cls(**given, outside=outside)
+
+    async def acting_for(self, session: Session) -> Kit:
+        """Have each event of the run pass the tape."""
+        session.before_event = self.outside.tape.emitting
+        self.outside.tape.stop = session.stop.ask
+        return await Kit.acting_for(self, session)
+
+    def bench(
+        self, session: Session, plan: Plan, report: Callable[[Any], None] | None = None
+    ) -> Bench:
+        """Put the plan on a bench whose time is recorded time."""
+        del report
+        tape, made = self.outside.tape, Kit.bench(self, session, plan, self.outside.told)
+        worked = worked_before_s(session, plan, self.limits(plan.budget))
+        return replace(
+            made,
+            monotonic=tape.monotonic,
+            started_s=tape.monotonic() - worked,
+            brake=NoPause(),
+        )
+
+
+class NoPause(Brake):
+    """A brake between whose attempts no time passes."""
+
+    async def pause(self, seconds: float) -> None:
+        """Do not wait: the recorded attempt has waited."""
