@@ -292,6 +292,14 @@ class GoalVerified(Frozen):
     verdicts: tuple[Verdict, ...]
 
 
+class VerifiedAs(Frozen):
+    """What a success speaks for: plans of one type, under the same contracts and rules."""
+
+    task_type: str
+    catalog_hash: str
+    policy_hash: str
+
+
 class RunEnded(Frozen):
     """The run is over; a resumable stop is not an end."""
 
@@ -300,6 +308,8 @@ class RunEnded(Frozen):
     verdict: Says
     why: str = ""
     report: Ref
+    verified: VerifiedAs | None = None
+    """Where the goal was verified, what that speaks for; it is the history that tiers look at."""
 
 
 Event: TypeAlias = Annotated[

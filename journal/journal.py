@@ -13,6 +13,7 @@ from plangate.journal.migrations import migrate
 from plangate.journal.retention import Retention
 from plangate.journal.runs import Runs
 from plangate.journal.store import Store, open_engine
+from plangate.journal.verified import VerifiedRuns
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -31,6 +32,7 @@ class Journal:
         self.decisions = Decisions(store)
         self.artifacts = Artifacts(store)
         self.retention = Retention(store)
+        self.verified = VerifiedRuns(store)
 
     @classmethod
     def open(cls, url: str, *, clock: Clock = utc_now) -> Journal:

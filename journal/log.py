@@ -31,6 +31,7 @@ from plangate.journal.questions import (
 )
 from plangate.journal.schema import EVENTS, RUNS
 from plangate.journal.store import is_again
+from plangate.journal.verified import note_verified
 from plangate.plan.errors import Conflict, JournalError
 
 if TYPE_CHECKING:
@@ -155,6 +156,9 @@ class Log:
             insert_uses(tx, lease.run_id, used)
             if rows:
                 tx.execute(_ADD, rows)
+            for each in written:
+                if isinstance(each.event, RunEnded) and each.event.verified is not None:
+                    note_verified(tx, lease.run_id, each.event.verified, each.at)
             reached("log.writing")
 
         self._store.change(work)

@@ -81,6 +81,19 @@ def _uses_of_artifacts(tx: sa.Connection) -> None:
             tx.execute(add, [{"run_id": run_id, "ref": ref} for run_id, ref in sorted(found)])
 
 
+_VERIFIED = (
+    """CREATE TABLE verified_runs (
+        run_id TEXT NOT NULL PRIMARY KEY, task_type TEXT NOT NULL, catalog_hash TEXT NOT NULL,
+        policy_hash TEXT NOT NULL, at TEXT NOT NULL)""",
+    "CREATE INDEX verified_runs_by_kind ON verified_runs (catalog_hash, policy_hash, at)",
+)
+
+
+def _verified_runs(tx: sa.Connection) -> None:
+    """Runs from before count for nothing: what they ran under was not noted with their end."""
+    execute(tx, _VERIFIED)
+
+
 def execute(tx: sa.Connection, statements: Iterable[str]) -> None:
     """Run the statements of a migration."""
     text = 'TEXT COLLATE "C"' if tx.dialect.name == "postgresql" else "TEXT"
@@ -88,7 +101,9 @@ def execute(tx: sa.Connection, statements: Iterable[str]) -> None:
         tx.exec_driver_sql(statement.replace("TEXT", text))
 
 
-MIGRATIONS: Mapping[int, Migration] = MappingProxyType({1: _first_tables, 2: _uses_of_artifacts})
+MIGRATIONS: Mapping[int, Migration] = MappingProxyType(
+    {1: _first_tables, 2: _uses_of_artifacts, 3: _verified_runs}
+)
 """By the version each one leads to: 1, 2, 3, ... without gaps."""
 
 _VERSION = sa.select(META.c.value).where(META.c.key == "schema_version")

@@ -20,6 +20,7 @@ from plangate.journal.schema import (
     EFFECTS,
     EVENTS,
     RUNS,
+    VERIFIED,
     VOTES,
 )
 from plangate.journal.store import is_again
@@ -107,7 +108,7 @@ class Retention:
             _refuse_unsettled(tx, run_id)
             artifacts = _remove_artifacts(tx, run_id)
             events = tx.execute(sa.delete(EVENTS).where(EVENTS.c.run_id == run_id)).rowcount
-            for table in (DECISIONS, VOTES):
+            for table in (DECISIONS, VOTES, VERIFIED):
                 tx.execute(sa.delete(table).where(table.c.run_id == run_id))
             kept = _bury_effects(tx, run_id)
             tx.execute(sa.delete(RUNS).where(this_run))

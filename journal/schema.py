@@ -159,6 +159,18 @@ ARTIFACTS = sa.Table(
     _text("body"),
 )
 
+VERIFIED = sa.Table(
+    "verified_runs",
+    TABLES,
+    sa.Column("run_id", sa.Text, primary_key=True),
+    _text("task_type"),
+    _text("catalog_hash"),
+    _text("policy_hash"),
+    _time("at"),
+    sa.Index("verified_runs_by_kind", "catalog_hash", "policy_hash", "at"),
+)
+"""Runs that ended with their goal verified, and under which contracts and rules."""
+
 ARTIFACT_USES = sa.Table(
     "artifact_uses",
     TABLES,

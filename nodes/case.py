@@ -120,7 +120,7 @@ class Case:
                 spent_usd=view.spent_usd,
                 spent_tokens=view.tokens,
             ),
-            history=self.kit.history(),
+            history=self.kit.history(self.catalog),
             denied=Denials(cast("Session", self), self.kit.registry).now(),  # reads view and load
             now=self.kit.now(),
         )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from random import random
 from typing import Any
 
@@ -74,6 +74,10 @@ class LazyWorld:
         self._opened.clear()
 
 
+def _no_history(**_: object) -> Mapping[str, int]:
+    return {}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kit:
     """The agent's contracts, rules and services.
@@ -81,7 +85,7 @@ class Kit:
     Args:
         model: A LangChain chat model for the planner, or None: templates only.
         critic: Another chat model for the critic, or None: the critic is left out, and says so.
-        history: Past verified runs; see `plangate.plan.tier`.
+        verified: As `plangate.journal.verified.VerifiedRuns.counts`: past successes.
         authorizer: Knows what a principal may do now.
         credentials: Gives credentials for one call at a time.
     """
@@ -96,7 +100,7 @@ class Kit:
     now: Callable[[], datetime]
     model: Any = None
     critic: Any = None
-    history: Callable[[], History] = History
+    verified: Callable[..., Mapping[str, int]] = _no_history
     jitter: Callable[[], float] = random
     parallel: int = 64
     authorizer: Authorizer = field(default_factory=RecordedRights)
@@ -143,10 +147,25 @@ class Kit:
             rights=self.rights(session),
             policy=self.policy,
             estimate=priced,
-            history=self.history(),
+            history=self.history(self.catalog(session)),
             denied=Denials(session, self.registry).now(),
             now=self.now(),
         )
+
+    def history(self, catalog: Catalog) -> History:
+        """Return the past successes that count: under these very contracts and rules, not too old.
+
+        Args:
+            catalog: The contracts that the run's principal sees.
+        """
+        until = self.now()
+        found = self.verified(
+            catalog_hash=catalog.content_hash,
+            policy_hash=self.policy.content_hash,
+            since=until - timedelta(days=self.policy.tiers.history_days),
+            until=until,
+        )
+        return History(verified=dict(found))
 
     def limits(self, said: Budget) -> Budget:
         """Return a plan's budget, the agent's where it says nothing, and never above the policy."""

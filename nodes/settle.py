@@ -8,15 +8,16 @@ from dataclasses import replace
 from typing import Any
 
 from plangate.graph.state import State
-from plangate.journal.events import RunEnded
+from plangate.journal.events import RunEnded, VerifiedAs
 from plangate.journal.ledger import UNSETTLED, EffectRow
 from plangate.journal.points import reached
 from plangate.journal.session import Session
 from plangate.nodes.ending import Ending, ending_of
 from plangate.nodes.kit import Kit
 from plangate.nodes.report import claims_of, report_of
-from plangate.nodes.undo import Candidate, candidates
+from plangate.nodes.undo import Candidate, candidates, is_compensation
 from plangate.nodes.unfinished import end_rest, end_revised
+from plangate.plan.value.plan import Plan
 
 
 async def settle(_: State, session: Session, kit: Kit) -> dict[str, Any]:
@@ -42,7 +43,7 @@ async def settle(_: State, session: Session, kit: Kit) -> dict[str, Any]:
     left = () if ending.ending == "completed" else _left(session, kit, effects)
     report = report_of(session, plan, ending, claims, effects, left)
     reached("report.made")
-    _close(session, ending, session.put(report))
+    _close(session, ending, plan, session.put(report))
     await session.aflush()
     return {
         "ending": ending.ending,
@@ -77,11 +78,30 @@ def _told(session: Session) -> dict[str, Any]:
     }
 
 
-def _close(session: Session, ending: Ending, report: str) -> None:
+def _close(session: Session, ending: Ending, plan: Plan | None, report: str) -> None:
     if ending.ending == "stopped":
         return
     session.emit(
-        RunEnded(ending=ending.ending, verdict=ending.verdict, why=ending.why, report=report)
+        RunEnded(
+            ending=ending.ending,
+            verdict=ending.verdict,
+            why=ending.why,
+            report=report,
+            verified=_verified_as(session, ending, plan),
+        )
+    )
+
+
+def _verified_as(session: Session, ending: Ending, plan: Plan | None) -> VerifiedAs | None:
+    """Say what a success speaks for; an undo speaks for nothing that anybody would plan."""
+    reached = (ending.ending, ending.verdict) == ("completed", "pass")
+    if plan is None or not reached or is_compensation(session.view):
+        return None
+    checked = session.view.validated[plan.version]
+    return VerifiedAs(
+        task_type=plan.task_type,
+        catalog_hash=checked.catalog_hash,
+        policy_hash=checked.policy_hash,
     )
 
 

@@ -93,6 +93,9 @@ class Tiers(Frozen):
     first_time: Tier = "selective"
     """The least tier of a plan with effects whose type never succeeded before."""
 
+    history_days: int = Field(default=180, ge=1)
+    """How long a verified run of a type counts as a success of it."""
+
     full_external: int = Field(default=2, ge=1)
     """From this many different external tools with effects on, the whole plan is reviewed."""
 

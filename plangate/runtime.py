@@ -353,6 +353,7 @@ def _kit(agent: Agent, journal: Journal, chosen: Options) -> Kit:
         book=PriceBook(chosen.prices or {}),
         budget=agent.budget,
         now=journal.clock,
+        verified=journal.verified.counts,
         model=chosen.model,
         critic=chosen.critic,
         parallel=chosen.parallel,

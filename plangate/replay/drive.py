@@ -68,7 +68,7 @@ def replay(journal: Journal, run_id: str, agent: Agent, *, model: Any = None) ->
     record = read_record(journal, run_id)
     _need_same(record, agent)
     tape = Tape(record)
-    with _opened(agent, tape, model) as runtime:
+    with _opened(journal, agent, tape, model) as runtime:
         fault = _driven(runtime, tape)
         would = [entry.event for entry in runtime.journal.log.read(run_id)]
         changes = _changes(record, runtime)
@@ -87,7 +87,7 @@ def replay(journal: Journal, run_id: str, agent: Agent, *, model: Any = None) ->
 
 
 @contextmanager
-def _opened(agent: Agent, tape: Tape, model: Any) -> Iterator[Runtime]:
+def _opened(journal: Journal, agent: Agent, tape: Tape, model: Any) -> Iterator[Runtime]:
     outside = Outside(tape)
     planner = recorded_chat(tape, "planner") if model is None else model
     options = Options(model=planner, critic=recorded_chat(tape, "critic"))
@@ -98,7 +98,7 @@ def _opened(agent: Agent, tape: Tape, model: Any) -> Iterator[Runtime]:
             f"sqlite:///{folder}/journal.db",
             options,
             clock=tape.written_at,
-            kit=lambda kit: ReplayKit.over(kit, outside),
+            kit=lambda kit: ReplayKit.over(kit, outside, journal),
         )
         try:
             yield runtime

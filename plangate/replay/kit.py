@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from plangate.engine.bench import Bench
+    from plangate.journal.journal import Journal
     from plangate.journal.session import Session
     from plangate.plan.value.plan import Plan
 
@@ -26,8 +27,8 @@ class ReplayKit(Kit):
     outside: Outside
 
     @classmethod
-    def over(cls, kit: Kit, outside: Outside) -> ReplayKit:
-        """Put a record under a kit."""
+    def over(cls, kit: Kit, outside: Outside, journal: Journal) -> ReplayKit:
+        """Put a record under a kit; what had succeeded before is still in its journal."""
         given: dict[str, Any] = {each.name: getattr(kit, each.name) for each in fields(Kit)}
         given |= {
             "registry": Registry(outside.tools(tuple(kit.registry.values()))),
@@ -35,6 +36,7 @@ class ReplayKit(Kit):
             "now": outside.tape.now,
             "authorizer": outside,
             "jitter": lambda: 0.0,
+            "verified": journal.verified.counts,
         }
         return cls(**given, outside=outside)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from plangate.journal.decisions import Decision
-from plangate.journal.events import RunEnded, StepReleased
+from plangate.journal.events import RunEnded, StepReleased, VerifiedAs
 from plangate.journal.journal import Journal
 from plangate.journal.ledger import Intent
 from plangate.journal.migrations import MIGRATIONS
@@ -63,9 +63,9 @@ def fill(journal: Journal) -> None:
         journal.ledger.intend(lease, intent)
         if run_id == "done":
             journal.ledger.settle(lease, run_id, "done", business_state="PAID", output="sha256:0")
-            journal.log.append(
-                lease, 2, [RunEnded(ending="completed", verdict="pass", report="sha256:0")]
-            )
+            speaks = VerifiedAs(task_type="refund", catalog_hash="c", policy_hash="p")
+            ended = RunEnded(ending="completed", verdict="pass", report="sha256:0", verified=speaks)
+            journal.log.append(lease, 2, [ended])
             journal.runs.release(lease)
 
 
