@@ -24,6 +24,7 @@ SILENT: Final = frozenset(
         "answer_refused",
         "answer_counted",
         "outside_asked",
+        "call_overran",
         "run_followed",
         "goal_revised",
     }

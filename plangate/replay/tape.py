@@ -187,8 +187,10 @@ class Tape:
         """
         if (asked := self._cancels.get(self.life)) is not None:
             until = time.monotonic() + PATIENCE_S
-            while self._starts[self.life] and time.monotonic() < until:
+            while self._starts[self.life]:  # what began before the cancel begins before it
                 await asyncio.sleep(_LOOK_S)
+                if time.monotonic() > until:
+                    break
             self.stop(asked)
             await asyncio.sleep(PATIENCE_S)  # in which the cancel comes
         await self.ends()
