@@ -231,10 +231,12 @@ def test_hostile_results_make_no_call_that_the_plan_does_not_say(plan, data, con
             (each.started.step, each.started.capability, session.load(each.started.args))
             for each in attempts
         ]
+        # Of two steps with one effect, one has the result of the other.
+        kept = {name: session.load(each.output) for name, each in steps.items() if each.output}
         session.close()
 
     for call in outside.calls:
-        assert follows(plan, outputs, call), call
+        assert follows(plan, kept, call), call
     most = Counter({step.id: 3 for step in plan.steps})
     assert Counter(step for step, _, _ in outside.calls) <= most
     acted = Counter((name, args["text"]) for _, name, args in outside.calls if name == "pay")
