@@ -12,11 +12,13 @@ import os
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from tests.crash.choice import Ground, Trial, all_trials, few_trials, named_points
 from tests.crash.table import is_bad, table
+from tests.postgres import fresh_database
 
 _JOBS = os.cpu_count() or 2
 
@@ -74,8 +76,11 @@ def main() -> None:
     parser.add_argument("--postgres", metavar="URL")
     parser.add_argument("--table", metavar="FILE", type=Path)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="crash-") as folder:
-        ground = Ground(Path(folder), given.postgres)
+    with (
+        tempfile.TemporaryDirectory(prefix="crash-") as folder,
+        fresh_database(given.postgres) if given.postgres else nullcontext() as postgres,
+    ):
+        ground = Ground(Path(folder), postgres)
         trials = list(all_trials(ground))
         results = run_all(ground, few_trials(ground, trials) if given.quick else trials)
     if given.table:
