@@ -68,8 +68,12 @@ class Place:
         return Runtime(agent_of(self.kind), self.journal_url, options)
 
 
-def run_to_the_end(place: Place, runtime: Runtime) -> list[str]:
-    """Start or take up the run, answer what is asked; return the kinds of the questions."""
+def run_to_the_end(place: Place, runtime: Runtime, *, leave: str = "") -> list[str]:
+    """Start or take up the run, answer what is asked; return the kinds of the questions.
+
+    Args:
+        leave: A kind of question that is left alone, which ends this.
+    """
     known = runtime.journal.runs.list(limit=10_000)
     if place.run_id not in [run.run_id for run in known]:
         given = {"goal": "Act once", "inputs": {"target": place.run_id}}
@@ -81,6 +85,8 @@ def run_to_the_end(place: Place, runtime: Runtime) -> list[str]:
             return asked
         for question in runtime.view(place.run_id).pending_questions:
             asked.append(question.kind)
+            if question.kind == leave:
+                return asked
             runtime.answer(question.question_id, _said(place, question.kind))
         for _ in runtime.advance(place.run_id):
             pass
@@ -101,10 +107,15 @@ def _said(place: Place, kind: str) -> Answer:
 
 def forked(work: Callable[[], None]) -> int:
     """Do something in a process of its own; return its wait status."""
+    return os.waitpid(child(work), 0)[1]
+
+
+def child(work: Callable[[], None]) -> int:
+    """Begin something in a process of its own; return its id."""
     pid = os.fork()
     if pid == 0:
         _child(work)
-    return os.waitpid(pid, 0)[1]
+    return pid
 
 
 def _child(work: Callable[[], None]) -> NoReturn:
