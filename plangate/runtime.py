@@ -46,6 +46,7 @@ from plangate.nodes.validator import validator
 from plangate.nodes.verifier import verifier
 from plangate.plan.errors import ConfigError, Denied
 from plangate.plan.policy import Policy
+from plangate.plan.policy_names import need_known
 from plangate.plan.repair import load_repairs
 from plangate.plan.templates import Template, choose
 from plangate.tools.registry import Registry
@@ -343,9 +344,12 @@ def _templates(agent: Agent) -> tuple[Template, ...]:
 
 def _kit(agent: Agent, journal: Journal, chosen: Options) -> Kit:
     url = chosen.world_url or agent.world_url
+    registry = Registry(agent.tools)
+    policy = Policy.from_toml(agent.policy)
+    need_known(policy, registry.catalog().tools)
     return Kit(
-        registry=Registry(agent.tools),
-        policy=Policy.from_toml(agent.policy),
+        registry=registry,
+        policy=policy,
         templates=_templates(agent),
         repairs=load_repairs(agent.repairs) if agent.repairs else (),
         world=LazyWorld(partial(open_world, agent.connect, url)),

@@ -15,6 +15,7 @@ from plangate.budget.prices import PriceBook
 from plangate.plan.facts import Facts
 from plangate.plan.layers.run import validate
 from plangate.plan.policy import Policy
+from plangate.plan.policy_names import need_known
 from plangate.plan.tier import tier_of
 from plangate.tools.registry import Registry
 
@@ -51,10 +52,12 @@ class Contracts:
     @cached_property
     def facts(self) -> Facts:
         """What validation may know, but for the estimate."""
+        policy = Policy.from_toml(self.agent.policy)
+        need_known(policy, Registry(self.agent.tools).catalog().tools)
         return Facts(
             catalog=self.catalog,
             rights=self.agent.rights,
-            policy=Policy.from_toml(self.agent.policy),
+            policy=policy,
             now=self.now,
         )
 

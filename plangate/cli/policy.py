@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from plangate.cli.contracts import Contracts
     from plangate.plan.explain import PolicySaid
-    from plangate.plan.policy import Policy
 
 
 @click.group()
@@ -30,16 +29,14 @@ def policy() -> None:
 @agent_option(required=False)
 def check(file: Path, agent_name: str | None) -> None:
     """Read a policy file; with --agent, also hold its names against the agent's tools."""
+    from plangate.agent import load_agent
     from plangate.plan.policy import Policy
+    from plangate.plan.policy_names import need_known
+    from plangate.tools.registry import Registry
 
     rules = Policy.from_toml(_text(file))
     if agent_name:
-        unknown = sorted(_named(rules) - _known(agent_name))
-        if unknown:
-            raise ConfigError(
-                f"policy names tools that {agent_name} does not have: {', '.join(unknown)}",
-                hint="Correct the names; a rule for a tool that is not there protects nothing.",
-            )
+        need_known(rules, Registry(load_agent(agent_name).tools).catalog().tools)
     counts = {
         "allow": rules.allows,
         "deny": rules.denies,
@@ -100,22 +97,6 @@ def _lines(said: PolicySaid) -> Iterator[str]:
     roles = f" ({', '.join(said.quorum_roles)})" if said.quorum_roles else ""
     yield f"approvals: {said.quorum}{roles}"
     yield f"ceiling: {said.ceiling}"
-
-
-def _named(rules: Policy) -> set[str]:
-    tools = {each.tool for each in (*rules.allows, *rules.denies)}
-    tools |= {each.tool for each in rules.quorums}
-    tools |= {each.tool for each in rules.thresholds}
-    tools |= {each.tool for each in rules.labels}
-    for rule in rules.requires:
-        tools |= {rule.before, *rule.ancestors, *rule.followed_by}
-    return {name for name in tools if name != "*" and not name.startswith("human:")}
-
-
-def _known(agent: str) -> set[str]:
-    from plangate.agent import load_agent
-
-    return {tool.spec.name for tool in load_agent(agent).tools}
 
 
 def _text(file: Path) -> str:

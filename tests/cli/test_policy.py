@@ -28,7 +28,7 @@ tier = "full"
 [[require]]
 before = "create_refund"
 ancestors = ["query_order"]
-followed_by = ["delete_order"]
+followed_by = ["query_fulfillment_details"]
 [autonomy]
 max_steps = 40
 """

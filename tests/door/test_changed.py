@@ -90,7 +90,7 @@ CHANGES = [
     ),
     (
         {},
-        {"policy": POLICY + '[[allow]]\ntool = "more"\n'},
+        {"policy": POLICY + '[[allow]]\ntool = "send"\n'},
         ("revalidate", ("the policy changed",)),
         ["contracts_changed"],
     ),
@@ -203,7 +203,7 @@ def test_a_plan_that_cannot_be_made_anew_ends_with_what_is_wrong(post):
 
 def test_what_changed_can_be_asked_without_touching_the_run(post):
     run_id = waiting(post)
-    runtime = post.open(policy=POLICY + '[[allow]]\ntool = "more"\n')
+    runtime = post.open(policy=POLICY + '[[allow]]\ntool = "send"\n')
     before = runtime.view(run_id).seq
 
     found = changed_since(runtime.journal, runtime.kit, run_id)

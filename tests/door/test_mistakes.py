@@ -132,7 +132,7 @@ def test_a_resume_without_a_checkpoint_finds_its_run_by_the_thread_and_asks_agai
     ("changed", "status", "ending"),
     [
         ({"contract": {"key": "other:{to}"}}, "waiting", None),
-        ({"policy": POLICY + '[[allow]]\ntool = "more"\n'}, "waiting", None),
+        ({"policy": POLICY + '[[allow]]\ntool = "send"\n'}, "waiting", None),
         (
             {
                 "policy": POLICY
