@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from plangate.journal.artifacts import Artifacts
-from plangate.journal.clock import Clock, utc_now
+from plangate.journal.clock import Clock, Steady
 from plangate.journal.decisions import Decisions
 from plangate.journal.ledger import Ledger
 from plangate.journal.log import Log
@@ -35,14 +35,14 @@ class Journal:
         self.verified = VerifiedRuns(store)
 
     @classmethod
-    def open(cls, url: str, *, clock: Clock = utc_now) -> Journal:
+    def open(cls, url: str, *, clock: Clock | None = None) -> Journal:
         """Open a journal and bring it to the newest schema; a missing file is made.
 
         Any number of processes may do so at once.
 
         Args:
             url: As `sqlite:///.plangate/journal.db` or `postgresql://user@host/name`.
-            clock: Where times come from.
+            clock: Where times come from; None: the wall clock, as far as it does not go back.
 
         Raises:
             ConfigError: The URL cannot be read or names an unsupported database.
@@ -55,7 +55,7 @@ class Journal:
         except BaseException:
             store.close()
             raise
-        return cls(store, clock)
+        return cls(store, clock or Steady())
 
     def close(self) -> None:
         """Close all connections; may be called twice."""

@@ -20,6 +20,7 @@ from plangate.engine.authorizer import Authorizer, RecordedRights, rights_now
 from plangate.engine.bench import Bench
 from plangate.engine.classify import redact
 from plangate.engine.denials import Denials
+from plangate.journal.clock import not_before
 from plangate.journal.session import Session
 from plangate.nodes.worked import worked_before_s
 from plangate.plan.catalog import Catalog
@@ -111,10 +112,13 @@ class Kit:
     async def acting_for(self, session: Session) -> Kit:
         """Return the kit with the rights that the run's principal has at this moment.
 
+        Its time is not before what the run has recorded, whatever this machine's clock says.
+
         Raises:
             Denied: They are not known, so there are none.
         """
-        return replace(self, held=await rights_now(self.authorizer, session))
+        now = not_before(self.now, session.run.updated_at)
+        return replace(self, now=now, held=await rights_now(self.authorizer, session))
 
     def rights(self, session: Session) -> Rights:
         """Return the rights of the run's principal: today's, else those it was started with."""

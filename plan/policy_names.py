@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from plangate.plan.errors import ConfigError
 from plangate.plan.shape.scope import near
+from plangate.plan.shape.shape import compile_shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -45,22 +46,18 @@ def _unknown_tools(policy: Policy, tools: Mapping[str, ToolSpec]) -> Iterator[st
 def _unknown_arguments(policy: Policy, tools: Mapping[str, ToolSpec]) -> Iterator[str]:
     for each in policy.thresholds:
         spec = tools.get(each.tool)
-        known = tuple(spec.params.get("properties", {})) if spec is not None else (each.arg,)
+        known = compile_shape(spec.params).fields if spec is not None else (each.arg,)
         if each.arg not in known:
             yield f"[[threshold]] arg {each.arg!r} of {each.tool} (it has {', '.join(known)})"
 
 
 def _named(policy: Policy) -> Iterator[tuple[str, str]]:
     """Yield each key of the file that names a tool, and the name."""
-    rules = {
-        "allow": policy.allows,
-        "deny": policy.denies,
-        "threshold": policy.thresholds,
-        "quorum": policy.quorums,
-        "label": policy.labels,
-    }
-    for key, found in rules.items():
-        yield from ((f"[[{key}]] tool", each.tool) for each in found)
+    yield from (("[[allow]] tool", each.tool) for each in policy.allows)
+    yield from (("[[deny]] tool", each.tool) for each in policy.denies)
+    yield from (("[[threshold]] tool", each.tool) for each in policy.thresholds)
+    yield from (("[[quorum]] tool", each.tool) for each in policy.quorums)
+    yield from (("[[label]] tool", each.tool) for each in policy.labels)
     for rule in policy.requires:
         yield "[[require]] before", rule.before
         yield from (("[[require]] ancestors", name) for name in rule.ancestors)

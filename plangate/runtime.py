@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from plangate.graph.fenced import fenced
 from plangate.graph.owned import Body, owned
 from plangate.graph.saver import check_saver, open_saver
 from plangate.graph.wiring import Nodes, wire
-from plangate.journal.clock import utc_now
+from plangate.journal.clock import not_before
 from plangate.journal.journal import Journal
 from plangate.journal.owner import owner_name
 from plangate.journal.runs import Run
@@ -128,7 +128,7 @@ class Runtime:
         journal_url: str,
         options: Options | None = None,
         *,
-        clock: Clock = utc_now,
+        clock: Clock | None = None,
         kit: Callable[[Kit], Kit] = lambda made: made,
     ) -> None:
         chosen = options or Options()
@@ -244,7 +244,7 @@ class Runtime:
         """Record an answer; the run goes on when somebody advances it."""
         run, question = self.question(name)
         case = Case(
-            kit=self.kit,
+            kit=replace(self.kit, now=not_before(self.kit.now, run.updated_at)),
             run=run,
             look=lambda: self.view(run.run_id),
             load=self.journal.artifacts.get,
