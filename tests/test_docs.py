@@ -124,3 +124,15 @@ def test_the_generated_pages_are_what_the_code_says():
     out = subprocess.run(command, capture_output=True, text=True, check=False)
 
     assert out.returncode == 0, out.stderr
+
+
+def test_each_test_that_the_field_reports_name_is_there():
+    text = (ROOT / "docs/discussions/field-reports.md").read_text()
+
+    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", text)
+
+    gone = [
+        f"{file}::{test}" for file, test in named if f"def {test}" not in (ROOT / file).read_text()
+    ]
+    assert len(named) > 40
+    assert gone == []
