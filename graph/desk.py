@@ -65,6 +65,9 @@ class Call:
     resuming: bool
     """True in the first node of an invocation that goes on where the thread stood."""
 
+    answer: Any = None
+    """What came with `Command(resume=...)`, as long as nobody took it."""
+
     @classmethod
     def of(cls, config: RunnableConfig) -> Call:
         """Read it off the context of the node that is running."""
@@ -77,12 +80,21 @@ class Call:
             context=None if runtime is None else runtime.context,
             # Not public, and pinned by a test: without it a resume would pass for a new goal.
             resuming=bool(given.get("__pregel_resuming", False)),
+            answer=_answer(given.get("__pregel_scratchpad")),
         )
 
     @property
     def key(self) -> tuple[int, str]:
         """What nodes of one invocation have in common, and no two invocations do."""
         return (id(self.control or self), self.thread_id)
+
+
+def _answer(scratchpad: Any) -> Any:
+    """Read what LangGraph holds for the next interrupt; not public, and pinned by a test."""
+    if scratchpad is None:
+        return None
+    said = scratchpad.get_null_resume(False)  # noqa: FBT003 (to look, not to take)
+    return scratchpad.resume[-1] if said is None and scratchpad.resume else said
 
 
 def thread_of(config: RunnableConfig) -> str:

@@ -7,6 +7,7 @@ others end with `RunBusy`. Which run a thread is on is the journal's to say, too
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, TypeAlias, cast
 
@@ -14,6 +15,7 @@ from langchain_core.runnables import RunnableConfig
 
 from plangate.graph.desk import Call, Desk
 from plangate.graph.heed import heeding
+from plangate.graph.late import refuse_late
 from plangate.graph.state import STATE_VERSION, Input, Node, State, blank
 from plangate.journal.artifacts import ref_of
 from plangate.journal.events import RunStarted
@@ -42,6 +44,7 @@ def owned(name: str, body: Body, desk: Desk) -> Node:
         desk: The sessions of this process.
 
     Raises:
+        Denied: (The node) an answer came that cannot count any more.
         GraphDrained: (The node) this process stops; the run can be resumed.
         RunBusy: (The node) another invocation is at work on the run.
         WaitingForPerson: (The node) a new goal came while the thread's run has not ended.
@@ -183,6 +186,8 @@ async def _work(
 ) -> Mapping[str, Any]:
     if name == "settle":
         return await work()
+    if call.resuming and call.answer is not None:
+        await asyncio.to_thread(refuse_late, call.answer, session)
     if session.view.ended is not None or session.view.revised is not None:
         return {"go": "settle"}
     return await heeding(name, work, session, call)

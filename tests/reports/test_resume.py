@@ -12,7 +12,7 @@ from plangate import tool
 from plangate.agent import Agent
 from plangate.graph.payload import Answer
 from plangate.journal.points import watch
-from plangate.plan.errors import RunBusy
+from plangate.plan.errors import Denied, RunBusy
 from plangate.plan.facts import Rights
 from plangate.runtime import Options, Runtime, new_run_id
 
@@ -150,7 +150,7 @@ def test_a_tool_that_takes_longer_than_a_lease_keeps_its_run_and_acts_once(opene
 
 
 # langchain-ai/langgraph#6663
-def test_a_checkpoint_from_before_the_answer_leads_to_the_same_end_and_no_second_effect(opened):
+def test_a_checkpoint_from_before_the_answer_takes_no_other_answer_and_repeats_no_effect(opened):
     outside = Outside()
     with opened(outside) as runtime:
         run_id = begin(runtime)
@@ -158,11 +158,15 @@ def test_a_checkpoint_from_before_the_answer_leads_to_the_same_end_and_no_second
         history = list(runtime.graph.get_state_history(thread))
         waiting = next(each for each in history if each.next == ("human_gate",))
         view = go_on(runtime, run_id)
-        for answer in ({"decision": "reject", "by": "eve"}, {"decision": "approve", "by": "eve"}):
-            said = runtime.graph.invoke(
-                Command(resume=answer), waiting.config, context=Rights(principal="ann")
-            )
-            assert said["verdict"] == "pass"
+
+        def answer(decision, by):
+            said = Command(resume={"decision": decision, "by": by})
+            return runtime.graph.invoke(said, waiting.config, context=Rights(principal="ann"))
+
+        for other in (("reject", "eve"), ("approve", "eve")):
+            with pytest.raises(Denied, match="decided already: approve by ann"):
+                answer(*other)
+        assert answer("approve", "ann")["verdict"] == "pass"
 
         again = runtime.view(run_id)
     assert set(outside.done.values()) == {1}
