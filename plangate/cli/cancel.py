@@ -16,6 +16,7 @@ from plangate.cli.options import (
 )
 from plangate.cli.run import print_run
 from plangate.cli.terminal import say
+from plangate.plan.errors import EffectUnknown
 
 
 @click.command()
@@ -37,11 +38,10 @@ from plangate.cli.terminal import say
 def cancel(run_id: str, agent_name: str | None, journal: str, **how: Any) -> None:
     """End a run: nothing new is begun, reads are broken off, effects under way are waited for.
 
-    What was done stays done and is named in the report. Exit 9, as for any run that a person
-    ended; cancelled twice, it is ended once.
+    What was done stays done and is named in the report. Exit 6 if it is unknown what became of an
+    effect. Cancelled twice, it is ended once.
     """
     from plangate.cancel import cancel as cancel_run
-    from plangate.cli.exits import exit_code
     from plangate.cli.opened import reopened
     from plangate.cli.snapshot import snapshot
 
@@ -51,4 +51,5 @@ def cancel(run_id: str, agent_name: str | None, journal: str, **how: Any) -> Non
         shown = snapshot(runtime.journal, runtime.journal.runs.get(run_id), view)
     print_run(shown, as_json=how["as_json"])
     say(f"see plangate run show {run_id}{said_again()}")
-    click.get_current_context().exit(exit_code(view))
+    unknown = view.ended is not None and view.ended.verdict == "unknown"
+    click.get_current_context().exit(EffectUnknown.exit_code if unknown else 0)

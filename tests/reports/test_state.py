@@ -91,7 +91,7 @@ async def test_what_is_no_json_is_written_as_json_before_any_step_reads_it(lab: 
 # 29 bytedance/deer-flow#4189: storage grows with the square of the run.
 POLICY = 'schema = 1\n[[allow]]\ntool = "*"\n'
 CHUNK = 200_000
-COUNTS = (6, 24)
+COUNTS = (3, 12)
 """Measured at 10, 25 and 50: 2.1, 5.2 and 10.3 MB of journal, and 61 kB of checkpoints each."""
 
 
@@ -141,9 +141,9 @@ def test_a_journal_grows_with_the_steps_and_checkpoints_do_not(tmp_path: Path):
 
 
 def test_the_same_output_many_times_is_stored_once(tmp_path: Path):
-    journal, _ = sizes(tmp_path, 20, same=True)
+    journal, _ = sizes(tmp_path, 6, same=True)
 
-    assert journal < 2.5 * CHUNK
+    assert journal < 2 * CHUNK
 
 
 # 46 langchain-ai/langgraph#8606: saving fails long after the step that made the object.
