@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from pathlib import Path
 
 import pytest
@@ -14,13 +13,10 @@ from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict
 
 from plangate.cli.main import cli
-from plangate.engine.dataflow import run_plan
 from plangate.graph.state import State
-from plangate.journal.owner import owner_name
 from plangate.journal.session import Session
-from plangate.plan.errors import Denied, LeaseLost, RunBusy, WaitingForPerson
+from plangate.plan.errors import Denied, LeaseLost, WaitingForPerson
 from plangate.plan.value.step import Step
-from plangate.tools.answers import ToolFailed
 from plangate.tools.tool import tool
 from tests.door.conftest import Shop, shop
 from tests.door.ledgers import WORLD, Office, office
