@@ -74,6 +74,7 @@ def folder(tmp_path, monkeypatch):
             del sys.modules[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", STORIES, ids=lambda page: page.name)
 def test_each_howto_can_be_followed_from_top_to_bottom(page: Path, folder: Path):
     for kind, block in FENCE.findall(page.read_text(encoding="utf-8")):

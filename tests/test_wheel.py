@@ -22,6 +22,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return next(out.glob("*.whl"))
 
 
+@pytest.mark.slow
 def test_the_wheel_from_the_sdist_holds_every_source_and_data_file(wheel: Path):
     rooms = [path.parent.relative_to(ROOT).parts[0] for path in ROOT.glob("*/__init__.py")]
     wanted = {

@@ -6,6 +6,8 @@ import shlex
 import subprocess
 from pathlib import Path
 
+import pytest
+
 PAGE = Path(__file__).parent.parent.parent / "docs" / "howto" / "run-on-postgres.md"
 EXAMPLE = "postgresql://plangate@db.example/plangate"
 
@@ -42,6 +44,7 @@ def test_a_password_is_in_nothing_that_is_printed(call, postgres, monkeypatch):
     assert json.loads(again.stdout)["run_id"] == report["run_id"]
 
 
+@pytest.mark.slow
 def test_two_processes_resume_one_run_and_it_is_paid_once(start, call, postgres):
     run_id = json.loads(call("demo", "refund", "--json", "--journal", postgres, code=11).stdout)[
         "run_id"

@@ -82,6 +82,7 @@ def child(folder):
         started.kill()
 
 
+@pytest.mark.slow
 def test_sigterm_waits_for_the_effect_however_often_it_comes(folder, child):
     child.send_signal(signal.SIGTERM)
     assert "draining: nothing new" in child.stderr.readline()

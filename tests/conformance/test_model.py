@@ -265,6 +265,7 @@ def _intent(run: str, key: str, args: str) -> Intent:
     )
 
 
+@pytest.mark.slow
 def test_any_interleaving_of_two_workers_is_what_the_reference_says(fresh_url):
     run_state_machine_as_test(
         lambda: Workers(fresh_url()),

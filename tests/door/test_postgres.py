@@ -136,6 +136,7 @@ def test_connections_cut_in_a_step_and_while_a_person_thinks_cost_nothing(shop, 
     )
 
 
+@pytest.mark.slow
 def test_four_runs_share_a_pool_of_one_connection(shop):
     shop.runtime.close()
     shop.journal_url += "?pool_size=1"

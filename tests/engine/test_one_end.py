@@ -144,6 +144,7 @@ async def through(lab: Lab, steps: list[Step], ways: dict[int, str], how: str):
     return [each.event for each in lab.journal.log.read(session.run.run_id)], world
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(plans(), st.sampled_from(["cancel", "drain", "interrupt", "abandon"]))
 def test_each_step_and_each_attempt_ends_exactly_once(lab, drawn, how):

@@ -80,6 +80,7 @@ def bytes_of_checkpoints(kind: str, url: str, steps: int) -> int:
     return sum(each[0] if kind == "sqlite" else each["sum"] for each in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_fifty_large_steps_make_no_larger_checkpoints_than_ten(request, tmp_path, kind):
     sizes = []

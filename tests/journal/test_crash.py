@@ -53,6 +53,7 @@ def killed_after(url: str, lines: int) -> tuple[int, str]:
     return int(seq), key
 
 
+@pytest.mark.slow
 def test_a_killed_writer_leaves_a_whole_log_that_another_goes_on_with(journal, new_run):
     new_run()
     for epoch, lines in enumerate((1, 4, 9), 1):

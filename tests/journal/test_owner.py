@@ -98,6 +98,7 @@ with Journal.open(sys.argv[1]) as journal:
 """
 
 
+@pytest.mark.slow
 def test_of_processes_that_take_one_run_at_once_one_gets_it(journal, new_run):
     new_run()
     racers = [

@@ -304,6 +304,7 @@ def issues(steps: list[Step], specs: tuple[ToolSpec, ...] = SPECS, policy: str =
     }
 
 
+@pytest.mark.slow
 @given(steps=plans(), data=st.data())
 @settings(max_examples=60, deadline=None)
 def test_one_more_edge_never_removes_a_finding(steps, data):
@@ -318,6 +319,7 @@ def test_one_more_edge_never_removes_a_finding(steps, data):
     assert issues(steps) <= issues(changed)
 
 
+@pytest.mark.slow
 @given(steps=plans(), tool=st.sampled_from([each.name for each in SPECS]), field=st.booleans())
 @settings(max_examples=60, deadline=None)
 def test_one_more_label_never_removes_a_finding(steps, tool, field):

@@ -65,6 +65,7 @@ ATOM = st.builds(
 RULE = st.lists(st.lists(ATOM, min_size=1, max_size=3).map(" && ".join), min_size=1, max_size=3)
 
 
+@pytest.mark.slow
 @given(RULE.map(" || ".join), RULE.map(" || ".join))
 @settings(max_examples=500, deadline=None)
 def test_it_never_says_yes_wrongly(strict, loose):

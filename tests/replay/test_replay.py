@@ -216,6 +216,7 @@ def test_another_model_is_asked_and_its_plan_is_compared(planned):
     assert kept == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", ["attempt.started", "effect.returned"])
 def test_a_run_whose_owner_was_killed_and_that_another_finished_replays_alike(tmp_path, point):
     with office(tmp_path) as made:

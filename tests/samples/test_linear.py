@@ -102,6 +102,7 @@ def grows(plans: tuple[Plan, Plan], facts: Facts) -> float:
     return each[1] / each[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("after", "count"), [(layered, 700), (in_a_row, 150), (all_at_once, 150)])
 def test_a_step_of_a_large_plan_costs_what_one_of_a_small_plan_does(after: Any, count: int):
     plans = looks(count, after), looks(MORE * count, after)
