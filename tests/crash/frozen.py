@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -17,10 +18,12 @@ from plangate.journal.points import watch
 from plangate.plan.errors import PlangateError, RunBusy
 from plangate.runtime import Options, Runtime
 from tests.crash.outside import agent_of
-from tests.crash.trial import Place, child, run_to_the_end
+from tests.crash.trial import Place, child, forked, run_to_the_end
 
 TTL_S = 1.0
 _PATIENCE_S = 20.0
+_IDLE_S = 0.2
+"""After so long without a commit the writer has nothing to write."""
 
 
 def opened(place: Place) -> Runtime:
@@ -30,11 +33,16 @@ def opened(place: Place) -> Runtime:
 
 def freezing(place: Place, point: str) -> None:
     """Run until the point, stop there as a debugger would, and go on whenever it is woken."""
-    left = [point]
+    left, written = [point], threading.Event()
 
     def freeze(here: str) -> None:
+        if here == "log.written":
+            written.set()
         if here in left:
             left.remove(here)
+            # Not in the middle of a transaction: whoever stops there keeps SQLite's one write lock.
+            written.clear()
+            written.wait(_IDLE_S)
             os.kill(os.getpid(), signal.SIGSTOP)
 
     watch(freeze)
@@ -65,10 +73,10 @@ def main(folder: str, point: str, kind: str) -> None:
     first = child(lambda: freezing(place, point))
     _, status = os.waitpid(first, os.WUNTRACED)
     assert os.WIFSTOPPED(status), "it was to stop at the point"
-    os.waitpid(child(lambda: finishing(place)), 0)
+    assert forked(lambda: finishing(place)) == 0, "the other process did not finish the run"
     os.kill(first, signal.SIGCONT)
     os.waitpid(first, 0)
-    os.waitpid(child(lambda: print_result(place)), 0)
+    assert forked(lambda: print_result(place)) == 0
 
 
 def print_result(place: Place) -> None:
