@@ -131,8 +131,21 @@ def need_plain(values: Sequence[tuple[str, Any]]) -> None:
                 f"the state cannot keep {what} at {path}",
                 hint="give plain JSON: text, numbers, true, false, null, lists, objects",
             )
+        if channel in ("__start__", "run_id"):
+            need_name(value.get("run_id") if isinstance(value, dict) else value)
         if channel in _GIVEN:
             refuse_secrets("the run", value if channel == "__start__" else {channel: value})
+
+
+def need_name(run_id: object) -> None:
+    """Refuse a run id that is no text: a thread keeps it, and each later goal would fail of it.
+
+    Raises:
+        ConfigError: It is something else.
+    """
+    if not isinstance(run_id, str | None):
+        what = f"run_id is of type {type(run_id).__name__}, not text"
+        raise ConfigError(what, hint='leave it out, or give text as "refund-17"')
 
 
 def _said(given: Any) -> Any:

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, cast
 from langchain_core.runnables import RunnableConfig
 
 from plangate.graph.desk import Call, Desk
+from plangate.graph.fenced import need_name
 from plangate.graph.heed import heeding
 from plangate.graph.late import refuse_late
 from plangate.graph.state import STATE_VERSION, Input, Node, State, blank
@@ -81,6 +82,7 @@ def _need_known(state: State) -> None:
             f"the checkpoint is of state version {found}, and this plangate knows {STATE_VERSION}",
             hint="upgrade plangate; the run's journal has all that was done",
         )
+    need_name(state.get("run_id"))
 
 
 def find_run(name: str, state: State, call: Call, desk: Desk) -> str:

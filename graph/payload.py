@@ -24,7 +24,7 @@ from plangate.graph.card import (
     step_card,
 )
 from plangate.graph.fallout import NAMED, Fallout
-from plangate.graph.lens import Lens
+from plangate.graph.lens import Lens, in_markdown
 from plangate.plan.catalog import Catalog
 from plangate.plan.facts import PlanEstimate
 from plangate.plan.value.frozen import Frozen, Json, thaw
@@ -36,6 +36,7 @@ __all__ = [
     "ApprovalCard",
     "QuestionCard",
     "approval_payload",
+    "asked_again",
     "question_payload",
     "read_answer",
 ]
@@ -121,6 +122,9 @@ class QuestionCard:
     info: tuple[Mapping[str, Json], ...] = ()
 
 
+SPARE: Final = 4 * 1024
+"""Bytes of these that are kept for what became of an answer."""
+
 SURELY_TOO_MANY: Final = LARGEST // 400
 """Steps that never fit together, as the shortest card of one is longer than 400 bytes."""
 
@@ -146,6 +150,9 @@ _ROOMS: Final = (
 )
 """Tried in turn; the last one always fits."""
 
+_TOLD: Final = 300
+"""Characters of what is said of an answer."""
+
 _ANSWERS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "approval": ((), ("approve", "reject")),
     "confirm": (("answer",), ("approve", "reject")),
@@ -170,13 +177,36 @@ def question_payload(card: QuestionCard) -> Shown:
     return _fitting(lambda room: _question(card, room))
 
 
+def asked_again(payload: Shown, says: str, *, counts: bool) -> Shown:
+    """Return a payload that is shown once more, with what became of the answer to it.
+
+    All that is asked stays as it was: it is what the question's digest binds.
+
+    Args:
+        payload: As it was asked.
+        says: Why the answer decides nothing.
+        counts: True: it counts, and others have to answer too.
+    """
+    told = Lens(_TOLD).text(says)
+    line = f"**The last answer {'counts' if counts else 'was refused'}:** {in_markdown(told)}"
+    return {
+        **_below(line, payload),
+        "last_answer": {"counts": counts, "says": told},
+        "action_requests": [_below(line, each) for each in payload["action_requests"]],
+    }
+
+
+def _below(line: str, shown: Shown) -> Shown:
+    return {**shown, "description": f"{line}\n\n{shown['description']}"}
+
+
 def _fitting(build: Callable[[_Room], Shown], steps: int = 0) -> Shown:
     payload: Shown = {}
     for room in _ROOMS:
         if room.steps is None and steps > SURELY_TOO_MANY:
             continue
         payload = build(room)
-        if len(json.dumps(payload, ensure_ascii=False).encode()) <= LARGEST:
+        if len(json.dumps(payload, ensure_ascii=False).encode()) <= LARGEST - SPARE:
             break
     return payload
 

@@ -33,6 +33,8 @@ from plangate.journal.events import (
 from plangate.journal.grounds import Fingerprinted, OutsideAsked
 from plangate.journal.progress import AttemptView, StepView
 from plangate.journal.questions import (
+    AnswerCounted,
+    AnswerRefused,
     DecisionTaken,
     InfoRead,
     QuestionAsked,
@@ -148,6 +150,12 @@ def _asked(event: QuestionAsked, view: RunView) -> None:
         _put(view, replace(step, status="waiting"))
 
 
+@change.register(AnswerRefused)
+@change.register(AnswerCounted)
+def _not_decided(event: AnswerRefused | AnswerCounted, view: RunView) -> None:
+    view.answered[event.question_id] = event
+
+
 @change.register(DecisionTaken)
 def _decided(event: DecisionTaken, view: RunView) -> None:
     if event.decision == "carried":
@@ -188,6 +196,9 @@ def _approval(event: DecisionTaken, asked: QuestionAsked, view: RunView) -> None
     meant = event.content_hash in ("", content) and content not in view.rejected
     if event.decision == "approve" and meant:
         view.approved[content] = event
+        view.turned_down = ""
+    if event.decision in ("changes", "edit"):
+        view.turned_down = event.by
     inputs = event.answer.get("inputs")
     if event.decision == "edit" and isinstance(inputs, Mapping):
         view.inputs_changed.update({name: thaw(value) for name, value in inputs.items()})

@@ -270,6 +270,9 @@ class Reflected(Frozen):
     """Names of proposed repairs, best first."""
 
     lesson: str = ""
+    people: tuple[str, ...] = ()
+    """What people had changed in the plan, from what to what."""
+
     needs_person: bool = False
     scope: Literal["local", "full", "terminate"] = "local"
     by: str = "rules"

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     )
     from plangate.journal.grounds import Fingerprinted
     from plangate.journal.questions import (
+        AnswerCounted,
+        AnswerRefused,
         DecisionTaken,
         InfoRead,
         QuestionAsked,
@@ -95,6 +97,9 @@ class RunView:
     decided: dict[str, int] = field(default_factory=dict)
     """By question, the number of the event in which its decision was taken in."""
 
+    answered: dict[str, AnswerRefused | AnswerCounted] = field(default_factory=dict)
+    """By question, the newest answer that did not decide it."""
+
     pending: dict[tuple[str, str | None], QuestionAsked] = field(default_factory=dict)
     """Questions that wait, by kind and step: asked again, a question takes the place of the old."""
 
@@ -103,6 +108,9 @@ class RunView:
 
     rejected: set[str] = field(default_factory=set)
     """Content hashes that a person rejected: final for that content."""
+
+    turned_down: str = ""
+    """Who asked for another plan than the one they saw; empty again once a plan was approved."""
 
     inputs_changed: dict[str, JsonValue] = field(default_factory=dict)
     """Inputs that a person changed at the gate, over those the run started with."""

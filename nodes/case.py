@@ -122,6 +122,7 @@ class Case:
             ),
             history=self.kit.history(self.catalog),
             denied=Denials(cast("Session", self), self.kit.registry).now(),  # reads view and load
+            turned_down=view.turned_down,
             now=self.kit.now(),
         )
 

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import JsonValue, ValidationError
 
+from plangate.graph.arguments import filled
 from plangate.nodes.case import Case, literals_of
 from plangate.nodes.undo import is_compensation
 from plangate.plan.errors import ConfigError
@@ -19,9 +20,10 @@ from plangate.plan.schedule import order
 from plangate.plan.templates import choose
 from plangate.plan.tier import acting
 from plangate.plan.value.equal import same
-from plangate.plan.value.frozen import Json, canonical, parse, thaw
+from plangate.plan.value.frozen import canonical, parse, thaw
 from plangate.plan.value.plan import Author, Plan
 from plangate.plan.value.rewrite import reads_of
+from plangate.plan.value.step import Step
 
 MOST: Final = 200
 """Operations of one edit."""
@@ -110,7 +112,7 @@ def told(old: Plan, new: Plan, by: str) -> list[str]:
             lines.append(f"{by} added step {step.id} ({step.capability})")
             continue
         for name in dict.fromkeys((*before.args, *step.args)):
-            was, now = _word(before.args, name), _word(step.args, name)
+            was, now = _word(before, old, name), _word(step, new, name)
             if was != now:
                 lines.append(f"{by} changed {step.id}.{name}: {was} -> {now}")
         if before.model_copy(update={"args": step.args}) != step:
@@ -121,8 +123,13 @@ def told(old: Plan, new: Plan, by: str) -> list[str]:
     return lines or [f"{by} changed the plan beside its steps"]
 
 
-def _word(args: Mapping[str, Json], name: str) -> str:
-    return canonical(args[name]).decode() if name in args else "nothing"
+def _word(step: Step, plan: Plan, name: str) -> str:
+    """Show an argument, and what it stands for where the inputs say so."""
+    if name not in step.args:
+        return "nothing"
+    said = canonical(step.args[name]).decode()
+    meant = canonical(filled(step.args[name], {"inputs": plan.inputs})).decode()
+    return said if meant == said else f"{meant} (from {said})"
 
 
 def _operations(edit: JsonValue, plan: Plan) -> list[dict[str, Any]] | str:

@@ -1,30 +1,18 @@
-"""The gate: where a person is asked. The journal is the truth; the interrupt is only the bell.
+"""The gate: where a person is asked, and where what they decided is followed.
 
-It looks for a recorded decision first and rings only if there is none, so an answer given through
-the CLI, another process or before a crash counts all the same. An answer that does not count is
-recorded, and the gate asks again.
+An answer that does not count changes nothing, and the gate asks again.
 """
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
-from langgraph.types import interrupt
-
-from plangate.graph.payload import Answer, read_answer
 from plangate.graph.state import State
 from plangate.journal.decisions import Decision
 from plangate.journal.events import TriggerFired
 from plangate.journal.points import reached
-from plangate.journal.questions import (
-    AnswerCounted,
-    AnswerRefused,
-    QuestionAsked,
-)
+from plangate.journal.questions import QuestionAsked
 from plangate.journal.session import Session
-from plangate.nodes.case import Case
-from plangate.nodes.decide import Counted, Refused, decide
 from plangate.nodes.follow import (
     cancel_denied,
     declined_goal,
@@ -32,6 +20,7 @@ from plangate.nodes.follow import (
     settle_effect,
     taken,
 )
+from plangate.nodes.hear import heard
 from plangate.nodes.info import read_more
 from plangate.nodes.kit import Kit
 from plangate.nodes.question import carried, next_question
@@ -61,54 +50,10 @@ async def human_gate(_: State, session: Session, kit: Kit) -> dict[str, Any]:
 
 
 async def _answered(session: Session, kit: Kit, question: QuestionAsked) -> dict[str, Any]:
-    stored = await asyncio.to_thread(session.journal.decisions.get, question.question_id)
-    if stored is None and question.expires_at is not None and kit.now() >= question.expires_at:
-        stored = await asyncio.to_thread(_expire, session, kit, question)
-    if stored is None:
-        await session.aflush()
-        shown = session.load(question.payload)
-        answer = read_answer(interrupt(shown), shown if isinstance(shown, dict) else None)
-        got: Decision | Refused | Counted = (
-            Refused(answer)
-            if isinstance(answer, str)
-            else (await asyncio.to_thread(_decide, session, kit, question, answer))
-        )
-        if not isinstance(got, Decision):
-            session.emit(_no_decision(question, got))
-            return {"go": "human_gate", "waiting": [question.question_id]}
-        stored = got
-    return await _follow(session, kit, question, stored)
-
-
-def _no_decision(question: QuestionAsked, got: Refused | Counted) -> AnswerRefused | AnswerCounted:
-    if isinstance(got, Refused):
-        return AnswerRefused(question_id=question.question_id, why=got.why)
-    return AnswerCounted(
-        question_id=question.question_id, by=got.by, have=got.have, needs=got.needs
-    )
-
-
-def _decide(
-    session: Session, kit: Kit, question: QuestionAsked, answer: Answer
-) -> Decision | Refused | Counted:
-    return decide(session.journal, Case.of(session, kit, question), answer)
-
-
-def _expire(session: Session, kit: Kit, question: QuestionAsked) -> Decision:
-    """Nobody answered in time: recorded like any decision, so that a late answer finds it."""
-    gone = Decision(
-        question_id=question.question_id,
-        run_id=session.run.run_id,
-        decision="expired",
-        by="clock",
-        at=kit.now(),
-        answer={},
-        comment="",
-        content_hash=question.content_hash,
-        steps=(),
-        expires_at=None,
-    )
-    return session.journal.decisions.record(gone).decision
+    decision = await heard(session, kit, question)
+    if decision is None:
+        return {"go": "human_gate", "waiting": [question.question_id]}
+    return await _follow(session, kit, question, decision)
 
 
 async def _follow(

@@ -153,6 +153,7 @@ class Kit:
             estimate=priced,
             history=self.history(self.catalog(session)),
             denied=Denials(session, self.registry).now(),
+            turned_down=session.view.turned_down,
             now=self.now(),
         )
 

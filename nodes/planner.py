@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from langgraph.config import get_config
 from pydantic import JsonValue
 
+from plangate.graph.desk import Call
 from plangate.graph.state import State
 from plangate.journal.events import (
     DraftRefused,
@@ -17,6 +19,7 @@ from plangate.journal.events import (
 from plangate.journal.session import Session
 from plangate.models.planning import Brief, Drafted, draft_plan
 from plangate.nodes.ending import Ending
+from plangate.nodes.hear import heard
 from plangate.nodes.kit import Kit
 from plangate.nodes.madeof import CONTRACTS_CHANGED, begin, readable_plan
 from plangate.nodes.report import report_of
@@ -46,7 +49,7 @@ async def planner(state: State, session: Session, kit: Kit) -> dict[str, Any]:
     """
     _begin(state, session, kit)
     if session.view.pending_questions and not _to_be_made_anew(session):
-        return {"go": "human_gate"}  # a question that waits is not overtaken by a new plan
+        return await _asked_already(session, kit)
     if not _resumes(session):
         drafted = await _drafted(session, kit)
         if drafted is not None and drafted.plan is not None:
@@ -54,6 +57,19 @@ async def planner(state: State, session: Session, kit: Kit) -> dict[str, Any]:
         else:
             _propose(session, kit, _filled(session, kit), "")
     return {"go": "validator"}
+
+
+async def _asked_already(session: Session, kit: Kit) -> dict[str, Any]:
+    """A question that waits is not overtaken by a new plan, and an answer that comes here is heard.
+
+    It comes here where another goal was refused after the question was asked: the thread's newest
+    checkpoint is the one of that goal.
+    """
+    question = session.view.pending_questions[0]
+    is_answered = Call.of(get_config()).answer is not None
+    if is_answered and session.view.version in session.view.validated:
+        await heard(session, kit, question)
+    return {"go": "human_gate", "waiting": [question.question_id]}
 
 
 def _begin(state: State, session: Session, kit: Kit) -> None:

@@ -13,11 +13,15 @@ from plangate.journal.events import Reflected, TriggerFired
 from plangate.journal.points import reached
 from plangate.journal.session import Session
 from plangate.nodes.kit import Kit
+from plangate.nodes.said import changed_by_people
 from plangate.plan.repair import RepairRule, find
 from plangate.plan.value.plan import Plan
 
 _PERSON = frozenset({"effect_unknown", "verdict_unknown", "goal_unknown", "goal_fail"})
 """Triggers for which the truth is not known; no patch of a plan can make it known."""
+
+_LINE = 500
+"""Characters of one change by a person that an event keeps; the plan versions have all of it."""
 
 
 async def reflector(_: State, session: Session, kit: Kit) -> dict[str, Any]:
@@ -52,11 +56,13 @@ def _reflection(session: Session, fired: TriggerFired, rule: RepairRule | None) 
         if each.started.step == fired.step
     ]
     failed = (fired.step,) if fired.step else ()
+    people = tuple(line[:_LINE] for line in changed_by_people(session))
     if rule is None:
         return Reflected(
             failure_category=fired.kind,
             failed_steps=failed,
             evidence=tuple(evidence),
+            people=people,
             confidence=0.0,
             needs_person=fired.kind != "tool_gone",
             scope="terminate" if fired.kind == "tool_gone" else "local",
@@ -65,6 +71,7 @@ def _reflection(session: Session, fired: TriggerFired, rule: RepairRule | None) 
         failure_category=rule.category,
         failed_steps=failed,
         evidence=tuple(evidence),
+        people=people,
         hypotheses=rule.hypotheses,
         confidence=rule.confidence,
         repairs=(rule.code,),

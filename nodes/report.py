@@ -14,6 +14,7 @@ from plangate.journal.ledger import EffectRow
 from plangate.journal.session import Session
 from plangate.journal.view import RunView
 from plangate.nodes.ending import Ending
+from plangate.nodes.said import changed_by_people
 from plangate.nodes.undo import Candidate
 from plangate.plan.catalog import Catalog
 from plangate.plan.value.frozen import Json
@@ -126,6 +127,7 @@ def report_of(
             {"question": key, "decision": each.decision, "by": each.by, "comment": each.comment}
             for key, each in view.decisions.items()
         ],
+        "changed_by_people": list(changed_by_people(session)),
         "claims": [claim.shown() for claim in claims],
         "estimate": _estimate(view),
         "actual": _actual(view),

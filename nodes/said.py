@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from pydantic import ValidationError
+
 from plangate.journal.session import Session
 from plangate.nodes.edit import told
 from plangate.plan.value.frozen import parse
@@ -12,17 +14,31 @@ from plangate.plan.value.plan import Plan
 
 def said_by_people(session: Session) -> Iterator[str]:
     """Yield comments word for word, and each edit as what was changed from what to what."""
-    view = session.view
-    for decision in view.decisions.values():
+    for decision in session.view.decisions.values():
         if decision.comment:
             yield decision.comment
+    yield from changed_by_people(session)
+
+
+def changed_by_people(session: Session) -> Iterator[str]:
+    """Yield each edit at the gate as what was changed from what to what."""
+    view = session.view
+    for decision in view.decisions.values():
         inputs = decision.answer.get("inputs")
         if decision.decision == "edit" and isinstance(inputs, Mapping):
             yield f"{decision.by} changed inputs: {', '.join(inputs)}"
     for version, proposed in view.plans.items():
         if proposed.author.kind == "human" and version - 1 in view.plans:
-            old, new = _plan(session, version - 1), _plan(session, version)
-            yield from told(old, new, proposed.author.name)
+            yield from _edit(session, version)
+
+
+def _edit(session: Session, version: int) -> list[str]:
+    by = session.view.plans[version].author.name
+    try:
+        old, new = (_plan(session, each) for each in (version - 1, version))
+    except ValidationError:  # written by other code, in a form that this one cannot read
+        return [f"{by} changed the plan (version {version})"]
+    return told(old, new, by)
 
 
 def _plan(session: Session, version: int) -> Plan:

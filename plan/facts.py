@@ -87,6 +87,8 @@ class Facts:
         estimate: None before the plan was estimated: then layer 6 checks what it can without it.
         history: Past success, for the tier.
         denied: What was denied earlier in the same run.
+        turned_down: Who asked for another plan than the last one they saw, if nothing was approved
+            since; empty: nobody.
         now: The current time (aware, UTC).
     """
 
@@ -96,4 +98,5 @@ class Facts:
     estimate: PlanEstimate | None = None
     history: History = field(default_factory=History)
     denied: tuple[Denial, ...] = ()
+    turned_down: str = ""
     now: datetime

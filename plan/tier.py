@@ -152,6 +152,8 @@ def _plan_risks(plan: Plan, facts: Facts) -> Iterator[Risk]:
     if acts and not facts.history.verified.get(plan.task_type, 0):
         why = f"no verified run of type {plan.task_type!r} yet"
         yield Risk(tiers.first_time, why, ids)
+    if acts and facts.turned_down:
+        yield Risk("selective", f"{facts.turned_down} asked for it instead of another plan", ids)
     outside = {step.tool or step.kind for step in acts if _is_external(step, facts.catalog)}
     if len(outside) >= tiers.full_external:
         yield Risk("full", f"acts in several outside systems: {', '.join(sorted(outside))}", ids)

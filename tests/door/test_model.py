@@ -207,7 +207,7 @@ def test_a_persons_edit_is_told_to_whoever_plans_later(journal_url):
         prompt = fake.requests[-1]["messages"][-1]["content"]
 
     assert len(fake.requests) == 2
-    assert 'ann changed S1.text: "${inputs.text}" -> "tea"' in prompt
+    assert 'ann changed S1.text: "milk" (from "${inputs.text}") -> "tea"' in prompt
     assert asked["plan_version"] == 3
     assert kept == []
 
