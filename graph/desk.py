@@ -136,6 +136,7 @@ class Desk:
         self._ttl_s = ttl_s
         self._idle_s = idle_s
         self._held: dict[tuple[int, str], _Held] = {}
+        self._closing: list[_Held] = []
         self._left: OrderedDict[tuple[int, str], _Held] = OrderedDict()
         self._stop: StopAsked | None = None
         self._lock = threading.Lock()
@@ -258,17 +259,17 @@ class Desk:
         """Wait until no invocation of this process holds the run between two of its nodes.
 
         It goes on (then the run is busy), or it is over: then its session is closed here, at once
-        if that can be told, else by `_expire`.
+        if that can be told, else by `_expire`; one that is being closed has the run until it is.
         """
         while idle := self._idle_on(run_id):
-            if idle.call.writer() is None:
+            if idle not in self._closing and idle.call.writer() is None:
                 self._expire(idle, idle.turn)
             else:
                 time.sleep(_POLL_S)
 
     def _idle_on(self, run_id: str) -> _Held | None:
         with self._lock:
-            for held in self._held.values():
+            for held in (*self._held.values(), *self._closing):
                 if held.session.run.run_id == run_id and not held.busy:
                     return held
         return None
@@ -279,7 +280,12 @@ class Desk:
                 return
             del self._held[held.call.key]
             self._remember(held)
-        _close(held)
+            self._closing.append(held)
+        try:
+            _close(held)
+        finally:
+            with self._lock:
+                self._closing.remove(held)
 
     def _remember(self, held: _Held) -> None:
         self._left[held.call.key] = held

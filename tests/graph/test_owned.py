@@ -12,6 +12,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import RunControl
 from langgraph.types import Command, interrupt
 
+from plangate.graph import desk
 from plangate.graph.owned import Desk, owned
 from plangate.graph.state import State
 from plangate.graph.wiring import NEXT, Nodes, wire
@@ -364,6 +365,25 @@ def test_an_invocation_that_ends_between_two_nodes_does_not_block_the_next_one(a
     assert agent.run().owner is not None
 
     assert agent.graph.invoke(None, on("t"))["verdict"] == "pass"
+
+
+def test_a_session_that_is_just_being_closed_is_waited_for(tmp_path, monkeypatch):
+    agent = Agent(tmp_path, idle_s=0.05)
+    agent.asks = False
+    begun, close = threading.Event(), desk._close
+
+    def slowly(held):
+        begun.set()
+        threading.Event().wait(0.3)
+        close(held)
+
+    monkeypatch.setattr(desk, "_close", slowly)
+    with pytest.raises(GraphRecursionError):
+        agent.graph.invoke({"goal": "g"}, on("t") | {"recursion_limit": 3})
+    assert begun.wait(5)
+
+    assert agent.graph.invoke(None, on("t"))["verdict"] == "pass"
+    agent.journal.close()
 
 
 def test_what_it_left_behind_goes_by_itself(tmp_path):
