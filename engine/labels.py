@@ -15,7 +15,6 @@ from plangate.plan.catalog import UNTRUSTED
 from plangate.plan.flow.labels import breaches
 from plangate.plan.flow.trace import Trace, told, unrolled
 from plangate.plan.schedule import order
-from plangate.plan.value.frozen import parse
 from plangate.plan.value.plan import Plan
 from plangate.plan.value.refs import Ref, leaves, refs_in
 
@@ -50,15 +49,14 @@ class RunLabels:
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
-        self._plans: dict[int, Plan] = {bench.plan.version: bench.plan}
         self._traces: dict[int, Trace] = {}
 
     def plan(self, version: int) -> Plan:
         """Return a version of the run's plan."""
-        if version not in self._plans:
-            session = self._bench.session
-            self._plans[version] = parse(Plan, session.load(session.view.plans[version].plan))
-        return self._plans[version]
+        bench = self._bench
+        if version == bench.plan.version:
+            return bench.plan
+        return bench.session.load_as(Plan, bench.session.view.plans[version].plan)
 
     def trace(self, version: int) -> Trace:
         """Return the labels of a version: its own steps', and those that it took over."""

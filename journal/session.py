@@ -17,7 +17,7 @@ from plangate.journal.points import reached
 from plangate.journal.stop import Stop
 from plangate.journal.view import RunView, fold
 from plangate.journal.writer import Writer
-from plangate.plan.value.frozen import load_json
+from plangate.plan.value.frozen import F, Frozen, load_json, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,6 +55,7 @@ class Session:
 
         self._writer = Writer(journal, lease, view.seq, ttl_s=ttl_s)
         self._recent = _Recent(_KEPT_BYTES)
+        self._read: dict[Ref, Frozen] = {}
         # Sync tools report from their own threads; view and queue must have one order.
         self._one_at_a_time = threading.Lock()
         self._closed = False
@@ -143,6 +144,18 @@ class Session:
         if not self._closed:
             self._writer.flush()  # it may be queued and no longer among the recent ones
         return self.journal.artifacts.get(ref)
+
+    def load_as(self, kind: type[F], ref: Ref) -> F:
+        """Return the value behind a reference as a frozen value, read once a session.
+
+        Raises:
+            JournalError: As `load`.
+            pydantic.ValidationError: It is no `kind`.
+        """
+        read = self._read.get(ref)
+        if not isinstance(read, kind):
+            read = self._read[ref] = parse(kind, self.load(ref))
+        return read
 
     def flush(self) -> None:
         """Wait until all that was recorded is on the disk.

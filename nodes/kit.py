@@ -29,7 +29,6 @@ from plangate.plan.facts import Facts, History, PlanEstimate, Rights
 from plangate.plan.policy import Policy
 from plangate.plan.repair import RepairRule
 from plangate.plan.templates import Template
-from plangate.plan.value.frozen import parse
 from plangate.plan.value.plan import Budget, Plan
 from plangate.tools.credentials import Credentials
 from plangate.tools.registry import Registry
@@ -131,7 +130,7 @@ class Kit:
     def plan(self, session: Session, version: int | None = None) -> Plan:
         """Load a plan version; None: the current one."""
         proposed = session.view.plans[version or session.view.version]
-        return parse(Plan, session.load(proposed.plan))
+        return session.load_as(Plan, proposed.plan)
 
     def estimate(self, session: Session, plan: Plan) -> PlanEstimate:
         """Price a plan, with what planning has cost so far."""

@@ -23,7 +23,7 @@ from plangate.journal.view import RunView, fold
 from plangate.nodes.case import ENDED
 from plangate.nodes.kit import Kit
 from plangate.plan.catalog import Catalog
-from plangate.plan.fingerprint import Compared, Fingerprint, Rest, ToolPrint, compare
+from plangate.plan.fingerprint import Compared, Fingerprint, Rest, compare
 from plangate.plan.value.frozen import digest, parse
 from plangate.plan.value.plan import Plan
 from plangate.prompts.loader import load
@@ -40,10 +40,10 @@ def made_of(kit: Kit, catalog: Catalog) -> Fingerprint:
         plan_schema=_plan_schema(),
         graph=_graph(),
         policy=kit.policy.content_hash,
-        repairs=digest([each.model_dump(mode="json") for each in kit.repairs]),
+        repairs=digest([each.content_hash for each in kit.repairs]),
         prompts={name: load(name).sha256 for name in PROMPTS},
-        templates={each.template: digest(each.model_dump(mode="json")) for each in kit.templates},
-        tools={name: ToolPrint.of(spec) for name, spec in catalog.tools.items()},
+        templates={each.template: each.content_hash for each in kit.templates},
+        tools={name: spec.fingerprint for name, spec in catalog.tools.items()},
     )
 
 
@@ -101,7 +101,10 @@ def changed_since(journal: Journal, kit: Kit, run_id: str) -> Compared:
     run, view = journal.runs.get(run_id), fold(journal.log.read(run_id))
     if not view.fingerprint:
         return Compared("same")
-    seen = SimpleNamespace(run=run, view=view, load=journal.artifacts.get)
+    load = journal.artifacts.get
+    seen = SimpleNamespace(
+        run=run, view=view, load=load, load_as=lambda kind, ref: parse(kind, load(ref))
+    )
     return compared(cast("Session", seen), kit, view.fingerprint)
 
 

@@ -120,6 +120,25 @@ def _named(given: object) -> object:
     return {"tool": given} if isinstance(given, str) else given
 
 
+_FORM = frozenset({"params", "output"})
+_WORDS = frozenset({"summary", "seconds", "output_tokens", "usd", "concurrency"})
+"""What guides planning, pricing and pace, and neither what a call does nor whether it may."""
+
+
+class ToolPrint(Frozen):
+    """One contract, as the version it names and three hashes."""
+
+    version: str
+    form: str
+    """Of the schemas of its arguments and its result."""
+
+    powers: str
+    """Of everything else that is binding: effect, key, scopes, labels, errors, time-out."""
+
+    words: str
+    """Of its summary and its expected cost."""
+
+
 class ToolSpec(Frozen):
     """A tool's contract."""
 
@@ -210,6 +229,17 @@ class ToolSpec(Frozen):
             msg = f"tool {self.name!r} does not act, so key, undo, reconcile, status mean nothing"
             raise ValueError(msg)
         return self
+
+    @cached_property
+    def fingerprint(self) -> ToolPrint:
+        """What tells this contract from another one, by what a difference would mean."""
+        said = self.model_dump(mode="json")
+        version = said.pop("version")
+        form = {name: said.pop(name) for name in _FORM}
+        words = {name: said.pop(name) for name in _WORDS}
+        return ToolPrint(
+            version=version, form=digest(form), powers=digest(said), words=digest(words)
+        )
 
     @property
     def reversible(self) -> bool:

@@ -12,44 +12,18 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from pydantic import Field
 
-from plangate.plan.value.frozen import Frozen, FrozenMap, digest
+from plangate.plan.catalog import ToolPrint
+from plangate.plan.value.frozen import Frozen, FrozenMap
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from plangate.plan.catalog import ToolSpec
 
 Word: TypeAlias = Literal["same", "compatible", "revalidate", "replan"]
 """`compatible`: go on and say so. `revalidate`: check the plan again; no approval covers it any
 more. `replan`: make a new version; what was done stays on the record."""
 
 _ORDER: Final[tuple[Word, ...]] = ("same", "compatible", "revalidate", "replan")
-_FORM: Final = ("params", "output")
-_WORDS: Final = ("summary", "seconds", "output_tokens", "usd", "concurrency")
-"""What guides planning, pricing and pace, and neither what a call does nor whether it may."""
-
-
-class ToolPrint(Frozen):
-    """One contract, as the version it names and three hashes."""
-
-    version: str
-    form: str
-    """Of the schemas of its arguments and its result."""
-
-    powers: str
-    """Of everything else that is binding: effect, key, scopes, labels, errors, time-out."""
-
-    words: str
-    """Of its summary and its expected cost."""
-
-    @classmethod
-    def of(cls, spec: ToolSpec) -> ToolPrint:
-        """Take the print of a contract."""
-        said = spec.model_dump(mode="json")
-        form = {name: said.pop(name) for name in _FORM}
-        words = {name: said.pop(name) for name in _WORDS}
-        version = said.pop("version")
-        return cls(version=version, form=digest(form), powers=digest(said), words=digest(words))
 
 
 class Fingerprint(Frozen):

@@ -37,6 +37,7 @@ anywhere in the plan must be covered by `references`, else there is no patch.
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
@@ -44,7 +45,7 @@ from pydantic import Field, ValidationError, model_validator
 from plangate.plan.codes import issue
 from plangate.plan.document import read_yaml
 from plangate.plan.errors import ConfigError, PlanRejected
-from plangate.plan.value.frozen import Args, Frozen, FrozenMap, first_fault, parse, thaw
+from plangate.plan.value.frozen import Args, Frozen, FrozenMap, digest, first_fault, parse, thaw
 from plangate.plan.value.patch import Keep, Patch, Replace, Update
 from plangate.plan.value.step import Check, Line, Name, Step
 
@@ -104,6 +105,11 @@ class RepairRule(Frozen):
                 msg = f"repair of {self.code!r}: step {said.get('id')!r}: {first_fault(exc)}"
                 raise ValueError(msg) from exc
         return self
+
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256 over the rule."""
+        return digest(self.model_dump(mode="json"))
 
     def patch_for(self, plan: Plan, step_id: str) -> Patch:
         """Return the repair for one failed step of one plan.

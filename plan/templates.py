@@ -53,6 +53,7 @@ says so) and `max_length` strings.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, JsonValue, ValidationError
@@ -61,7 +62,7 @@ from plangate.plan.document import read_yaml
 from plangate.plan.effects import fill
 from plangate.plan.errors import ConfigError
 from plangate.plan.parameter import Parameter
-from plangate.plan.value.frozen import Frozen, first_fault
+from plangate.plan.value.frozen import Frozen, digest, first_fault
 from plangate.plan.value.plan import (
     Assumption,
     Author,
@@ -95,6 +96,11 @@ class Template(Frozen):
     abort_conditions: tuple[Condition, ...] = ()
     replan_conditions: tuple[Condition, ...] = ()
     budget: Budget = Field(default_factory=Budget)
+
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256 over the template."""
+        return digest(self.model_dump(mode="json"))
 
     @classmethod
     def from_yaml(cls, text: str) -> Template:

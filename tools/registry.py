@@ -22,6 +22,7 @@ class Registry(Mapping[str, Tool]):
 
     def __init__(self, tools: Iterable[Tool]) -> None:
         self._tools: dict[str, Tool] = {}
+        self._catalogs: dict[frozenset[str] | None, Catalog] = {}
         for each in tools:
             if not isinstance(each, Tool):
                 raise ConfigError(
@@ -49,7 +50,10 @@ class Registry(Mapping[str, Tool]):
             scopes: Rights of the principal; tools that need more are listed as forbidden. None:
                 all rights.
         """
-        return Catalog.of((each.spec for each in self._tools.values()), scopes)
+        held = None if scopes is None else frozenset(scopes)
+        if held not in self._catalogs:
+            self._catalogs[held] = Catalog.of((each.spec for each in self._tools.values()), held)
+        return self._catalogs[held]
 
 
 def _check_undo(each: Tool, tools: Mapping[str, Tool]) -> None:

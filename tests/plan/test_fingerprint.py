@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plangate.plan.catalog import Effect, ToolSpec
-from plangate.plan.fingerprint import Fingerprint, Rest, ToolPrint, compare
+from plangate.plan.fingerprint import Fingerprint, Rest, compare
 from plangate.plan.value.frozen import parse
 
 
@@ -18,7 +18,7 @@ def spec(**said: Any) -> ToolSpec:
 
 def made(**said: Any) -> Fingerprint:
     base = {"plangate": "1", "plan_schema": "s", "graph": "g", "policy": "p", "repairs": "r"}
-    tools = {"pay": ToolPrint.of(spec())}
+    tools = {"pay": spec().fingerprint}
     return Fingerprint(
         **{**base, "prompts": {"planner": "a"}, "templates": {"t": "a"}, "tools": tools, **said}
     )
@@ -58,7 +58,7 @@ CASES = [
 
 
 def tool(**said: Any) -> dict[str, Any]:
-    return {"tools": {"pay": ToolPrint.of(spec(**said))}}
+    return {"tools": {"pay": spec(**said).fingerprint}}
 
 
 OF_TOOLS = [
