@@ -64,7 +64,7 @@ class ApprovalCard:
 
     estimate: PlanEstimate
     diff: Frozen | None = None
-    """Against the version before (`plan.value.diff.PlanDiff`)."""
+    """Against the version before (`plan.revise.diff.PlanDiff`)."""
 
     expires_at: datetime | None = None
     audience: str = "operator"

@@ -16,13 +16,13 @@ from plangate.nodes.case import Case, literals_of
 from plangate.nodes.undo import is_compensation
 from plangate.plan.errors import ConfigError
 from plangate.plan.layers.run import validate
+from plangate.plan.revise.rewrite import reads_of
 from plangate.plan.schedule import order
 from plangate.plan.templates import choose
 from plangate.plan.tier import acting
 from plangate.plan.value.equal import same
 from plangate.plan.value.frozen import canonical, parse, thaw
 from plangate.plan.value.plan import Author, Plan
-from plangate.plan.value.rewrite import reads_of
 from plangate.plan.value.step import Step
 
 MOST: Final = 200

@@ -23,7 +23,7 @@ from plangate.nodes.case import Case
 from plangate.nodes.edit import carried, edited
 from plangate.nodes.kit import Kit
 from plangate.plan.outcome import EffectState
-from plangate.plan.value.diff import diff
+from plangate.plan.revise.diff import diff
 from plangate.plan.value.frozen import Json, thaw
 from plangate.plan.value.plan import Plan
 

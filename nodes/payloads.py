@@ -14,8 +14,8 @@ from plangate.journal.session import Session
 from plangate.nodes.case import ENDED
 from plangate.nodes.kit import Kit
 from plangate.nodes.undo import is_compensation
+from plangate.plan.revise.diff import PlanDiff
 from plangate.plan.tier import acting
-from plangate.plan.value.diff import PlanDiff
 from plangate.plan.value.frozen import Json, digest, parse
 from plangate.plan.value.plan import Plan
 from plangate.plan.value.step import Step

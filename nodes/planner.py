@@ -28,9 +28,9 @@ from plangate.nodes.said import said_by_people
 from plangate.nodes.undo import compensation_plan, is_compensation
 from plangate.plan.errors import ConfigError, ModelFailed, PlanRejected
 from plangate.plan.issue import Issue
+from plangate.plan.revise.diff import diff
 from plangate.plan.secrets import refuse_secrets
 from plangate.plan.templates import choose
-from plangate.plan.value.diff import diff
 from plangate.plan.value.plan import Plan
 
 _MOST_SAID = 5

@@ -11,7 +11,7 @@ from plangate.journal.session import Session
 from plangate.nodes.kit import Kit
 from plangate.plan.errors import PlanRejected
 from plangate.plan.repair import find
-from plangate.plan.value.patch import Patched, apply
+from plangate.plan.revise.patch import Patched, apply
 from plangate.plan.value.plan import Author, Plan
 
 

@@ -55,6 +55,14 @@ PATCH: Mapping[str, Code] = {
         "Ask a person, or end the run.",
         "the patch stops the run: a person must look",
     ),
+    "patch_too_late": Code(
+        2,
+        "Something is put before a step that is done.",
+        "What ran before it is history; a plan that says otherwise would pass checks that it"
+        " failed.",
+        "Invalidate the step in the same patch, or leave its order alone.",
+        "S3 is done; what stood before it is history",
+    ),
     "patch_uncovered_reference": Code(
         2,
         "Something reads a step that leaves the plan, and the patch does not say what instead.",

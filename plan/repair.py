@@ -45,8 +45,8 @@ from pydantic import Field, ValidationError, model_validator
 from plangate.plan.codes import issue
 from plangate.plan.document import read_yaml
 from plangate.plan.errors import ConfigError, PlanRejected
+from plangate.plan.revise.operations import Keep, Patch, Replace, Update
 from plangate.plan.value.frozen import Args, Frozen, FrozenMap, digest, first_fault, parse, thaw
-from plangate.plan.value.patch import Keep, Patch, Replace, Update
 from plangate.plan.value.step import Check, Line, Name, Step
 
 if TYPE_CHECKING:

@@ -122,7 +122,7 @@ def show(file: str | None, agent_name: str | None, as_json: bool, **where: Any) 
 def diff(old: str, new: str, agent_name: str, as_json: bool) -> None:
     """Compare two plan files. Exit 4 if the new one may do more than the old one."""
     from plangate.cli.planfile import need_plan
-    from plangate.plan.value.diff import diff as compare
+    from plangate.plan.revise.diff import diff as compare
 
     contracts = _contracts(agent_name)
     before, after = need_plan(old), need_plan(new)

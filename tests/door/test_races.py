@@ -7,8 +7,9 @@ import pytest
 from plangate.journal.events import PlanProposed
 from plangate.journal.points import watch
 from plangate.nodes.decide import Refused
+from plangate.plan.revise.operations import Patch, Update
+from plangate.plan.revise.patch import apply
 from plangate.plan.value.frozen import parse
-from plangate.plan.value.patch import Patch, Update, apply
 from plangate.plan.value.plan import Author, Plan
 from tests.door.holds import WORLD, desk
 

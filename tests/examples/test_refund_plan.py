@@ -12,10 +12,10 @@ from plangate.plan.facts import Facts
 from plangate.plan.layers.run import validate
 from plangate.plan.policy import Policy
 from plangate.plan.repair import find, load_repairs
+from plangate.plan.revise.patch import Patched, apply
 from plangate.plan.templates import Template
 from plangate.plan.tier import tier_of
 from plangate.plan.value.frozen import parse
-from plangate.plan.value.patch import Patched, apply
 from plangate.plan.value.plan import Author, Plan
 from plangate.tools.registry import Registry
 

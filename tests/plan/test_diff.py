@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plangate.plan.catalog import Catalog, Effect, ToolSpec
-from plangate.plan.value.diff import PlanDiff, diff
+from plangate.plan.revise.diff import PlanDiff, diff
 from plangate.plan.value.frozen import parse
 from plangate.plan.value.plan import Plan
 

@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 
 from plangate.plan.catalog import Catalog, Effect, ToolSpec
 from plangate.plan.errors import PlanRejected
+from plangate.plan.revise.operations import Patch
+from plangate.plan.revise.patch import Patched, apply
+from plangate.plan.revise.rewrite import reads_of
 from plangate.plan.shape.tokens import steps_in
 from plangate.plan.value.frozen import parse
-from plangate.plan.value.patch import Patch, Patched, apply
 from plangate.plan.value.plan import Author, Plan
-from plangate.plan.value.rewrite import reads_of
 
 OBJECT = {"type": "object"}
 AUTHOR = Author(kind="replanner")
@@ -236,8 +237,16 @@ def test_a_map_of_the_whole_step_covers_every_path():
         ([replace(references={"S2.shipped": "S8.x"})], (), ["patch_unknown_step"]),
         ([replace(references=SHIPPED | {"S3.cents": "S2b.x"})], (), ["patch_conflict"]),
         ([{"op": "keep", "step": "S1"}], (), ["patch_changes_nothing"]),
-        ([{"op": "update", "step": "S1", "after": []}], (), ["patch_changes_nothing"]),
+        ([{"op": "reorder", "step": "S1", "after": []}], (), ["patch_changes_nothing"]),
         ([{"op": "invalidate", "step": "S1"}], ("S1",), ["patch_changes_nothing"]),
+        ([{"op": "reorder", "step": "S9", "after": ["S1"]}], ("S1", "S9"), ["patch_too_late"]),
+        ([{"op": "insert", "steps": [step("S1", "look")]}], (), ["patch_duplicate_id"]),
+        ([{"op": "insert", "steps": [step("N", "look")], "before": ["S8"]}], (),
+         ["patch_unknown_step"]),
+        ([replace(), {"op": "insert", "steps": [step("N", "look", {"x": "${S2.id}"})]}], (),
+         ["patch_uncovered_reference"]),
+        ([{"op": "reorder", "step": "S5", "after": []}, {"op": "keep", "step": "S5"}], (),
+         ["patch_conflict"]),
         ([{"op": "stop", "reason": "no way on"}], (), ["patch_stops"]),
         ([{"op": "stop", "reason": "r"}, {"op": "keep", "step": "S7"}], (),
          ["patch_stops", "patch_unknown_step"]),
@@ -285,10 +294,46 @@ def test_without_contracts_a_fallen_step_may_have_acted():
 
 
 def test_a_new_order_alone_costs_no_result():
-    found = applied({"op": "update", "step": "S9", "after": ["S1"]}, done=("S1", "S9"))
+    found = applied({"op": "reorder", "step": "S5", "after": ["S4", "S9"]}, done=("S1", "S9"))
 
     assert found.carried == ("S1", "S9")
-    assert dict(found.diff.updated) == {"S9": ("after",)}
+    assert dict(found.diff.updated) == {"S5": ("after",)}
+    assert found.diff.reordered == ("S5",)
+
+
+def test_what_a_step_says_and_what_it_waits_for_can_change_together():
+    found = applied(
+        {"op": "update", "step": "S5", "args": {"x": 1}},
+        {"op": "reorder", "step": "S5", "after": ["S9"]},
+    )
+
+    assert (found.plan.by_id["S5"].args["x"], found.plan.by_id["S5"].after) == (1, ("S9",))
+
+
+def test_an_inserted_step_is_waited_for_and_takes_nobodys_place():
+    clean = [step("C1", "look", {"id": "${S1.id}"}), step("C2", "classify", {"k": "${C1.kind}"})]
+
+    found = applied({"op": "insert", "steps": clean, "before": ["S3"]}, done=("S1", "S2"))
+
+    assert [each.id for each in found.plan.steps][:6] == ["S1", "S2", "C1", "C2", "S3", "S4"]
+    assert found.plan.by_id["S3"].after == ("S1", "S2", "C2")
+    assert (found.carried, found.invalidated) == (("S1", "S2"), ())
+    assert (found.diff.inserted, dict(found.diff.replaced)) == (("C1", "C2"), {})
+
+
+def test_an_inserted_step_that_nothing_waits_for_stands_at_the_end():
+    found = applied({"op": "insert", "steps": [step("N", "look")]})
+
+    assert found.plan.steps[-1].id == "N"
+    assert all("N" not in each.needs for each in found.plan.steps)
+
+
+def test_nothing_is_put_before_what_is_done_unless_it_runs_again():
+    insert = {"op": "insert", "steps": [step("N", "look")], "before": ["S3"]}
+    done = ("S1", "S2", "S3")
+
+    assert faults(insert, done=done) == ["patch_too_late"]
+    assert applied({"op": "invalidate", "step": "S2"}, insert, done=done).carried == ("S1",)
 
 
 def test_the_word_of_a_person_falls_with_what_stood_before_it():

@@ -7,7 +7,8 @@ import pytest
 from plangate.plan import repair as repair_module
 from plangate.plan.errors import ConfigError, PlanRejected
 from plangate.plan.repair import find, load_repairs
-from plangate.plan.value.patch import Keep, Replace, Update, apply
+from plangate.plan.revise.operations import Keep, Replace, Update
+from plangate.plan.revise.patch import apply
 from plangate.plan.value.plan import Author, Plan
 from plangate.plan.value.step import Step
 

@@ -18,7 +18,7 @@ from plangate.nodes.reflector import reflector
 from plangate.nodes.replanner import replanner
 from plangate.nodes.validator import validator
 from plangate.plan.repair import load_repairs
-from plangate.plan.value.patch import apply
+from plangate.plan.revise.patch import apply
 from plangate.plan.value.plan import Author, Budget
 from plangate.tools.answers import ToolFailed
 from plangate.tools.registry import Registry
