@@ -16,6 +16,7 @@ from plangate.engine.denials import Denials
 from plangate.engine.labels import RunLabels
 from plangate.journal.events import CallOverran
 from plangate.plan.errors import JournalError, LeaseLost
+from plangate.plan.joins import is_strict
 from plangate.plan.shape.cel import Compiled, compile_rule
 from plangate.plan.shape.scope import rule_scope
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from plangate.budget.meter import Meter
     from plangate.engine.authorizer import Authorizer
     from plangate.engine.overrun import Overrun
+    from plangate.journal.reference import Ref
     from plangate.journal.session import Session
     from plangate.plan.catalog import Catalog
     from plangate.plan.facts import PlanEstimate, Rights
@@ -105,8 +107,20 @@ class Bench:
         """Return what references of a step may read, by head."""
         values: dict[str, Json] = {"inputs": self.plan.inputs}
         for need in step.data_needs if step is not None else ():
-            values[need] = self.outputs[need]
+            if need in self.outputs:
+                values[need] = self.outputs[need]
         return values
+
+    def gaps(self, step: Step) -> tuple[str, ...]:
+        """Return the predecessors that a step starts without; only a lenient join allows any."""
+        if is_strict(step):
+            return ()
+        seen = self.session.view.steps
+        return tuple(
+            need
+            for need in sorted(step.needs)
+            if need not in seen or (seen[need].status != "done" and need not in self.outputs)
+        )
 
     def overran(self, overrun: Overrun) -> None:
         """Record a call that nobody waits for any more; called from any thread.
@@ -192,7 +206,7 @@ class Bench:
 
 
 class Outputs(Mapping[str, "Json"]):
-    """Outputs of finished steps; a step without one is absent."""
+    """Outputs of finished steps, and of their stand-ins; a step without one is absent."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -200,18 +214,24 @@ class Outputs(Mapping[str, "Json"]):
 
     def __getitem__(self, step_id: str) -> Json:
         if step_id not in self._loaded:
-            seen = self._session.view.steps[step_id]
-            if seen.output is None:
+            output = self._ref(step_id)
+            if output is None:
                 raise KeyError(step_id)
-            self._loaded[step_id] = self._session.load(seen.output)
+            self._loaded[step_id] = self._session.load(output)
         return self._loaded[step_id]
 
     def __contains__(self, step_id: object) -> bool:
-        seen = self._session.view.steps.get(str(step_id))
-        return seen is not None and seen.output is not None
+        return self._ref(str(step_id)) is not None
 
     def __iter__(self) -> Iterator[str]:
-        return (key for key, seen in self._session.view.steps.items() if seen.output is not None)
+        return (key for key in self._session.view.steps if key in self)
+
+    def _ref(self, step_id: str) -> Ref | None:
+        """Find the output of a step: its own, or that of the last who stood in for it."""
+        seen = self._session.view.steps.get(step_id)
+        while seen is not None and seen.status == "handed_over":
+            seen = self._session.view.steps.get(seen.stand_in)
+        return None if seen is None else seen.output
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -11,23 +11,30 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from plangate.engine.queue import Limits, Needs, ReadyQueue
+from plangate.engine.queue import Gone, Limits, Needs, ReadyQueue
 from plangate.engine.release import known_args
-from plangate.engine.steps import Ended, run_step
+from plangate.engine.steps import Ended, handed_over, record_end, routed, run_step
 from plangate.engine.triggers import Halt, Reason, halt_of
-from plangate.journal.events import StepEnded
 from plangate.plan.effects import claims_of
 from plangate.plan.errors import BudgetExceeded, ConfigError
+from plangate.plan.joins import is_strict
 from plangate.plan.schedule import descendants_of
 
 if TYPE_CHECKING:
     from plangate.engine.bench import Bench
+    from plangate.plan.outcome import StepStatus
+    from plangate.plan.value.step import Step
 
 _NOTHING = Needs()
 _TOLD = ""
 """Among the ids of ended steps: the run was told to stop."""
 
 _FINAL: frozenset[Reason] = frozenset({"abort", "cancelled"})
+_WHY = {
+    "reads_skipped": "it reads {because}, which was skipped",
+    "not_needed": "{because} needs no stand-in",
+    "join_not_met": "its join cannot be met after the end of {because}",
+}
 _STOPS_ALL: frozenset[Reason] = _FINAL | {"budget", "drained"}
 
 
@@ -55,6 +62,9 @@ class _Flow:
     running: dict[str, asyncio.Task[Ended]] = field(default_factory=dict)
     ended: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
     ends: list[Ended] = field(default_factory=list)
+    losers: set[str] = field(default_factory=set)
+    """Running reads that were told to stop, since nobody needs them any more."""
+
     stop: Halt | None = None
 
     def __post_init__(self) -> None:
@@ -67,11 +77,13 @@ class _Flow:
                 if spec.concurrency is not None
             },
         )
-        self.queue = ReadyQueue(bench.plan, bench.seconds, limits)
+        self.queue = ReadyQueue(bench.plan, bench.seconds, limits, self._holds)
         view = bench.session.view
-        gone = self.queue.restore({step: seen.status for step, seen in view.steps.items()})
-        for step_id, because in gone.items():
-            self._skip(step_id, because)
+        for gone in self.queue.restore({step: seen.status for step, seen in view.steps.items()}):
+            self._give_up(gone)
+
+    def _holds(self, step: Step) -> bool:
+        return self.bench.ask(step.join.rule or "false", step=step.id, before=True) is True
 
     async def run(self) -> Halt:
         loop, told = asyncio.get_running_loop(), self.bench.session.stop
@@ -120,6 +132,8 @@ class _Flow:
             task = asyncio.create_task(run_step(self.bench, self.bench.plan.by_id[step_id]))
             self.running[step_id] = task
             task.add_done_callback(partial(self._done, step_id))
+            if self.bench.plan.by_id[step_id].join.cancel_rest:
+                self._let_go(self.queue.losers(step_id))
 
     def _done(self, step_id: str, _: asyncio.Task[Ended]) -> None:
         self.ended.put_nowait(step_id)
@@ -140,32 +154,56 @@ class _Flow:
         self.ends.append(ended)
         if ended.action == "abort":
             self.stop = halt_of([ended], [])
-        status = "pending" if ended.status == "waiting" else ended.status
-        for gone in self.queue.settle(step_id, status):
-            self._skip(gone, step_id)
+        self._settled(step_id, "pending" if ended.status == "waiting" else ended.status)
 
-    def _skip(self, step_id: str, because: str) -> None:
-        """A step that reads the output of a skipped one can never run."""
-        why = f"it reads {because}, which was skipped"
-        self.bench.session.emit(
-            StepEnded(step=step_id, plan_version=self.bench.plan.version, status="skipped", why=why)
+    def _settled(self, step_id: str, status: StepStatus) -> None:
+        for gone in self.queue.settle(step_id, status):
+            self._give_up(gone)
+
+    def _give_up(self, gone: Gone) -> None:
+        """End a step that can never run, and whatever that decides in turn."""
+        why = _WHY[gone.why].format(because=gone.because)
+        ended = Ended(step=gone.step, status="skipped", why=why)
+        if gone.why == "join_not_met":
+            step = self.bench.plan.by_id[gone.step]
+            failed = routed(step, "failed", "unexpected_state", gone.why, why)
+            ended = handed_over(self.bench, step, failed)
+            self.ends.append(ended)
+        record_end(self.bench, ended)
+        self._settled(gone.step, ended.status)
+
+    def _let_go(self, losers: list[str]) -> None:
+        """Cancel the reads that nobody needs any more; what acts, or asks a person, goes on."""
+        for step_id in losers:
+            step = self.bench.plan.by_id[step_id]
+            spec = self.bench.catalog.tools.get(step.tool or "")
+            if step.kind == "human" or (step.tool and (spec is None or spec.effect.acts)):
+                continue
+            if step_id in self.running:
+                self.losers.add(step_id)
+                self.running[step_id].cancel()
+            else:
+                self._lost(step_id)
+
+    def _lost(self, step_id: str) -> None:
+        why = "another way was quicker"
+        record_end(
+            self.bench,
+            Ended(
+                step=step_id, status="cancelled", outcome="cancelled", code="not_needed", why=why
+            ),
         )
-        for gone in self.queue.settle(step_id, "skipped"):
-            self._skip(gone, step_id)
+        self._settled(step_id, "cancelled")
 
     def _cancelled(self, step_id: str) -> None:
         """A run that is only stopped takes its cancelled steps up again; one that ends says so."""
+        if step_id in self.losers and self.stop is None:
+            self._lost(step_id)
+            return
         if self.stop is None or self.stop.reason not in _FINAL:
             return
-        self.bench.session.emit(
-            StepEnded(
-                step=step_id,
-                plan_version=self.bench.plan.version,
-                status="cancelled",
-                outcome="cancelled",
-                why=self.stop.says,
-            )
-        )
+        ended = Ended(step=step_id, status="cancelled", outcome="cancelled", why=self.stop.says)
+        record_end(self.bench, ended)
 
     def _watch(self) -> None:
         """Abort and replan conditions are looked at whenever something has changed."""
@@ -220,4 +258,14 @@ class _Flow:
             for step, each in self.bench.session.view.steps.items()
             if each.status in ("failed", "unknown") and step not in seen
         ]
-        return [*self.ends, *earlier]
+        return [end for end in (*self.ends, *earlier) if not self._is_tolerated(end)]
+
+    def _is_tolerated(self, end: Ended) -> bool:
+        """True for a failure that every step behind it can do without, as their joins say.
+
+        What became of those joins tells whether it matters. An outcome that nobody knows does.
+        """
+        if end.status != "failed" or end.action:
+            return False
+        behind = [step for step in self.bench.plan.steps if end.step in step.needs]
+        return bool(behind) and not any(is_strict(step) for step in behind)

@@ -8,8 +8,10 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from plangate.plan.joins import is_strict, judge, stand_ins, waits
+from plangate.plan.outcome import PASSED
 from plangate.plan.schedule import longest_remaining
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
     from plangate.plan.outcome import StepStatus
     from plangate.plan.value.plan import Plan
+    from plangate.plan.value.step import Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,41 +72,74 @@ class Limits:
     tools: Mapping[str, int] = field(default_factory=dict)
 
 
-class ReadyQueue:
-    """Steps of one plan that may start, longest remaining path first."""
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A step that will never run, for a reason that lies in the plan."""
 
-    def __init__(self, plan: Plan, seconds: Mapping[str, float], limits: Limits) -> None:
+    step: str
+    because: str
+    """The step whose end decided it."""
+
+    why: Literal["reads_skipped", "not_needed", "join_not_met"]
+
+
+class ReadyQueue:
+    """Steps of one plan that may start, longest remaining path first.
+
+    Args:
+        plan: The plan.
+        seconds: Expected seconds by step.
+        limits: How much may run at a time.
+        holds: Tells whether the rule of a `when` join holds now.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        seconds: Mapping[str, float],
+        limits: Limits,
+        holds: Callable[[Step], bool] = lambda _: False,
+    ) -> None:
         self._plan = plan
         self._limits = limits
+        self._holds = holds
         self._rank = longest_remaining(plan, seconds)
         self._order = {step.id: n for n, step in enumerate(plan.steps)}
-        self._missing = {step.id: len(step.needs) for step in plan.steps}
-        self._followers: dict[str, list[str]] = {step.id: [] for step in plan.steps}
-        for step in plan.steps:
-            for need in step.needs:
-                self._followers[need].append(step.id)
+        self._principals = stand_ins(plan)
+        self._needs = waits(plan)
+        self._missing = {step: len(each) for step, each in self._needs.items()}
+        self._done: Counter[str] = Counter()
+        """By step, how many of its predecessors are done."""
+
+        self._followers: dict[str, list[str]] = {step: [] for step in self._needs}
+        for step, each in self._needs.items():
+            for need in each:
+                self._followers[need].append(step)
         self._heap: list[tuple[float, int, str]] = []
+        self._pushed: set[str] = set()
         self._in_use = InUse()
         self._holding: dict[str, Needs] = {}
         self._settled: set[str] = set()
-        self._doomed: set[str] = set()
+        self._doomed: dict[str, str] = {}
+        """Steps that read the output of a skipped one, and which."""
+
         for step_id, missing in self._missing.items():
             if not missing:
                 self._push(step_id)
 
-    def restore(self, statuses: Mapping[str, StepStatus]) -> dict[str, str]:
+    def restore(self, statuses: Mapping[str, StepStatus]) -> list[Gone]:
         """Take over what an earlier owner settled; call once, before the first `take`.
 
         Returns:
-            Steps that can never run any more and have not ended, by them the skipped step that
-            they read: the owner before may have died between the two.
+            Steps that can never run any more and have not ended: the owner before may have died
+            between that and the end that decided it.
         """
-        gone: dict[str, str] = {}
+        gone: list[Gone] = []
         for step in self._plan.steps:
             status = statuses.get(step.id, "pending")
             if status not in ("pending", "running", "waiting"):
-                gone |= dict.fromkeys(self.settle(step.id, status), step.id)
-        return {step: because for step, because in gone.items() if step not in self._settled}
+                gone += self.settle(step.id, status)
+        return [each for each in gone if each.step not in self._settled]
 
     def take(self, needs_of: Callable[[str], Needs]) -> list[str]:
         """Return the steps that start now, and hold what they need until `settle`."""
@@ -125,34 +161,30 @@ class ReadyQueue:
             heapq.heappush(self._heap, item)
         return started
 
-    def settle(self, step_id: str, status: StepStatus) -> list[str]:
+    def settle(self, step_id: str, status: StepStatus) -> list[Gone]:
         """Record how a step ended and free what it held.
 
-        Only `done` and `skipped` let followers go on; any other end blocks what depends on it and
-        nothing else.
+        `done`, `skipped` and `handed_over` let followers go on; any other end blocks what depends
+        on it and nothing else, but for followers whose join can do without it.
 
         Returns:
-            Steps that can never run because they read the output of a skipped one. Each is told
-            only when all it waits for has settled: what follows it must not start before that.
+            Steps that can never run now. One that reads the output of a skipped step is told only
+            when all it waits for has settled: what follows it must not start before that.
         """
         if (needs := self._holding.pop(step_id, None)) is not None:
             self._in_use.take(needs, -1)
         self._settled.add(step_id)
-        if status not in ("done", "skipped"):
-            return []
-        gone: list[str] = []
+        gone: list[Gone] = []
         for follower in self._followers[step_id]:
             if follower in self._settled:
                 continue
-            if status == "skipped" and step_id in self._plan.by_id[follower].data_needs:
-                self._doomed.add(follower)
-            self._missing[follower] -= 1
-            if self._missing[follower]:
-                continue
-            if follower in self._doomed:
-                gone.append(follower)
+            step = self._plan.by_id[follower]
+            if self._principals.get(follower) == step_id and status in ("done", "skipped"):
+                gone.append(Gone(follower, step_id, "not_needed"))
+            elif is_strict(step):
+                gone += self._strict(step, step_id, status)
             else:
-                self._push(follower)
+                gone += self._lenient(step, step_id, status)
         return gone
 
     @property
@@ -160,5 +192,44 @@ class ReadyQueue:
         """Steps that have not ended, in plan order."""
         return [step.id for step in self._plan.steps if step.id not in self._settled]
 
+    def losers(self, step_id: str) -> list[str]:
+        """Return what nobody needs any more once a step has started without it, in plan order."""
+        found: set[str] = set()
+        waiting = [step_id]
+        while waiting:
+            new = self._needs[waiting.pop()] - self._settled - found
+            found |= new
+            waiting += new
+        while kept := {each for each in found if self._followed(each) - found - {step_id}}:
+            found -= kept
+        return sorted(found, key=self._order.__getitem__)
+
+    def _followed(self, step_id: str) -> set[str]:
+        return {each for each in self._followers[step_id] if each not in self._settled}
+
+    def _strict(self, step: Step, ended: str, status: StepStatus) -> list[Gone]:
+        if status not in PASSED:
+            return []
+        if status == "skipped" and ended in step.data_needs:
+            self._doomed.setdefault(step.id, ended)
+        self._missing[step.id] -= 1
+        if self._missing[step.id]:
+            return []
+        if step.id in self._doomed:
+            return [Gone(step.id, self._doomed[step.id], "reads_skipped")]
+        self._push(step.id)
+        return []
+
+    def _lenient(self, step: Step, ended: str, status: StepStatus) -> list[Gone]:
+        self._missing[step.id] -= 1
+        self._done[step.id] += status == "done"
+        holds = step.join.mode == "when" and self._holds(step)
+        word = judge(step, done=self._done[step.id], left=self._missing[step.id], holds=holds)
+        if word == "go":
+            self._push(step.id)
+        return [Gone(step.id, ended, "join_not_met")] if word == "never" else []
+
     def _push(self, step_id: str) -> None:
-        heapq.heappush(self._heap, (-self._rank[step_id], self._order[step_id], step_id))
+        if step_id not in self._pushed:
+            self._pushed.add(step_id)
+            heapq.heappush(self._heap, (-self._rank[step_id], self._order[step_id], step_id))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from plangate.engine.denials import refusal_of_denial
 from plangate.engine.labels import refusal_of_flow
+from plangate.plan.joins import is_strict
 from plangate.plan.secrets import mask_in, secret_in
 from plangate.plan.shape.shape import compile_shape
 from plangate.plan.value.frozen import digest
@@ -88,14 +89,14 @@ def refused_now(bench: Bench, step: Step) -> bool:
 
 
 def known_args(bench: Bench, step: Step) -> Mapping[str, Json]:
-    """Return the arguments as far as their references resolve, for the claims of a step."""
+    """Return the arguments as far as their references resolve."""
     known: dict[str, Json] = {}
     values = bench.values(step)
     for name, value in step.args.items():
         try:
             known[name] = resolve_all(value, values)
         except KeyError:
-            continue  # the step itself will say so when it is prepared
+            continue  # whoever needs it says so
     return known
 
 
@@ -125,8 +126,12 @@ def _rights(bench: Bench, step: Step, spec: ToolSpec | None) -> Held | None:
 
 
 def _arguments(bench: Bench, step: Step, spec: ToolSpec) -> Mapping[str, Json] | Held:
+    args: Json
     try:
-        args = resolve_all(step.args, bench.values(step))
+        if is_strict(step):
+            args = resolve_all(step.args, bench.values(step))
+        else:
+            args = known_args(bench, step)
     except KeyError as exc:
         says = f"a reference of {step.id} found no {exc}"
         return Held("failed", "unexpected_state", "missing_value", says)

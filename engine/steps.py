@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from plangate.engine.asked import answer_to
@@ -36,7 +36,7 @@ class Ended:
     """How a step ended, and where that leads."""
 
     step: str
-    status: Literal["done", "failed", "skipped", "unknown", "waiting"]
+    status: Literal["done", "failed", "skipped", "cancelled", "unknown", "waiting", "handed_over"]
     outcome: Outcome = "success"
     code: str = ""
     why: str = ""
@@ -44,6 +44,8 @@ class Ended:
     """The route that the plan declares for this end; empty: none."""
 
     output: str | None = None
+    stand_in: str = ""
+    """The step that the route names."""
 
 
 async def run_step(bench: Bench, step: Step) -> Ended:
@@ -56,13 +58,19 @@ async def run_step(bench: Bench, step: Step) -> Ended:
         BudgetExceeded, LeaseLost: The step stays pending.
     """
     ended = await _human(bench, step) if step.kind == "human" else await _tool(bench, step)
+    return record_end(bench, handed_over(bench, step, ended))
+
+
+def record_end(bench: Bench, ended: Ended) -> Ended:
+    """Write the one end of a step; to wait is none."""
     if ended.status == "waiting":
         return ended
     bench.session.emit(
         StepEnded(
-            step=step.id,
+            step=ended.step,
             plan_version=bench.plan.version,
             status=ended.status,
+            stand_in=ended.stand_in if ended.status == "handed_over" else "",
             output=ended.output,
             outcome=ended.outcome,
             error_code=ended.code,
@@ -71,7 +79,7 @@ async def run_step(bench: Bench, step: Step) -> Ended:
     )
     reached("step.ended")
     bench.report(
-        {"type": "step_ended", "step": step.id, "status": ended.status, "code": ended.code}
+        {"type": "step_ended", "step": ended.step, "status": ended.status, "code": ended.code}
     )
     return ended
 
@@ -85,9 +93,11 @@ async def _tool(bench: Bench, step: Step) -> Ended:
         if isinstance(ready, Held):
             return await _stopped(bench, step, ready)
         if tool is None:
-            return _routed(step, "failed", "denied", "tool_gone", "the tool has no body here")
+            return routed(step, "failed", "denied", "tool_gone", "the tool has no body here")
         if not tries:
-            bench.session.emit(StepReleased(step=step.id, plan_version=bench.plan.version))
+            bench.session.emit(
+                StepReleased(step=step.id, plan_version=bench.plan.version, gaps=bench.gaps(step))
+            )
             reached("step.released")
             bench.report({"type": "step_released", "step": step.id})
         tries += 1
@@ -100,7 +110,7 @@ async def _tool(bench: Bench, step: Step) -> Ended:
             follow = "retry" if reconciles < _MOST_RECONCILES else "ask"
         if follow != "retry" or not await _paused(bench, tried, tries):
             status: Literal["failed", "unknown"] = "failed" if follow == "route" else "unknown"
-            return _routed(step, status, tried.outcome, tried.code, tried.says)
+            return routed(step, status, tried.outcome, tried.code, tried.says)
 
 
 async def _paused(bench: Bench, tried: Tried, tries: int) -> bool:
@@ -120,7 +130,7 @@ async def _stopped(bench: Bench, step: Step, held: Held) -> Ended:
         rows = await asyncio.to_thread(ledger.list, run_id=bench.session.run.run_id)
         if any(row.step == step.id and row.state in UNSETTLED for row in rows):
             says = f"it was begun, nobody knows its outcome, and now {held.says}"
-            return _routed(step, "unknown", "unknown", "outcome_unknown", says)
+            return routed(step, "unknown", "unknown", "outcome_unknown", says)
     return _held(step, held)
 
 
@@ -163,8 +173,8 @@ def _verified(step: Step, tried: Tried) -> Ended:
     worst = next(verdict for verdict in tried.verdicts if verdict.says == says)
     why = f"{worst.claim}: {worst.why}"
     if says == "fail":
-        return _routed(step, "failed", "unexpected_state", f"check_failed:{worst.check_id}", why)
-    return _routed(step, "unknown", "unknown", f"check_unknown:{worst.check_id}", why)
+        return routed(step, "failed", "unexpected_state", f"check_failed:{worst.check_id}", why)
+    return routed(step, "unknown", "unknown", f"check_unknown:{worst.check_id}", why)
 
 
 def _held(step: Step, held: Held) -> Ended:
@@ -172,25 +182,31 @@ def _held(step: Step, held: Held) -> Ended:
         return Ended(step=step.id, status="skipped", code=held.code, why=held.says)
     if held.status == "waiting":
         return Ended(step=step.id, status="waiting", code=held.code, why=held.says)
-    return _routed(step, held.status, held.outcome, held.code, held.says)
+    return routed(step, held.status, held.outcome, held.code, held.says)
 
 
-def _routed(
+def routed(
     step: Step, status: Literal["failed", "unknown"], outcome: Outcome, code: str, why: str
 ) -> Ended:
     """Look the plan's own route up: the error code first, then the outcome class."""
     by = {route.on: route for route in step.routes}
     route = by.get(code) or by.get(outcome)
-    if route is not None and route.action == "skip" and status == "failed":
-        return Ended(step=step.id, status="skipped", outcome=outcome, code=code, why=why)
-    return Ended(
-        step=step.id,
-        status=status,
-        outcome=outcome,
-        code=code,
-        why=why,
-        action=route.action if route else "",
-    )
+    said = Ended(step=step.id, status=status, outcome=outcome, code=code, why=why)
+    if route is None:
+        return said
+    if route.action == "skip" and status == "failed":
+        return replace(said, status="skipped")
+    return replace(said, action=route.action, stand_in=route.step or "")
+
+
+def handed_over(bench: Bench, step: Step, ended: Ended) -> Ended:
+    """Let a stand-in take over a failure; never one of an act that may have happened."""
+    if ended.action != "fallback" or ended.status != "failed":
+        return ended
+    spec = bench.catalog.tools.get(step.tool or "")
+    if ended.outcome in ("unknown", "unexpected_state") and (spec is None or spec.effect.acts):
+        return ended  # a result that nobody expected is one: the act was done
+    return replace(ended, status="handed_over")
 
 
 async def _human(bench: Bench, step: Step) -> Ended:
@@ -201,11 +217,11 @@ async def _human(bench: Bench, step: Step) -> Ended:
     output = {**answer.answer, "by": answer.by}
     for misfit in output_shape(step, bench.catalog).accepts(output):
         says = f"{misfit.path or 'answer'} {misfit.says}"
-        return _routed(step, "failed", "unexpected_state", "bad_answer", says)
+        return routed(step, "failed", "unexpected_state", "bad_answer", says)
     bench.session.emit(StepReleased(step=step.id, plan_version=bench.plan.version))
     if output.get("confirmed") is False:
         says = f"{answer.by} did not confirm"
-        return _routed(step, "failed", "business_rejection", "not_confirmed", says)
+        return routed(step, "failed", "business_rejection", "not_confirmed", says)
     said = EvidenceRef(ref=f"decision://{answer.question_id}", sha256=digest(output))
     verdicts: list[Verdict] = []
     for check in step.success:

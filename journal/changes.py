@@ -218,7 +218,7 @@ def _moved(event: WorldMoved, view: RunView) -> None:
 @change.register(StepReleased)
 def _released(event: StepReleased, view: RunView) -> None:
     if event.plan_version == view.version:
-        _put(view, _step(view, event.step))
+        _put(view, replace(_step(view, event.step), gaps=event.gaps))
 
 
 @change.register(AttemptStarted)
@@ -263,6 +263,7 @@ def _step_ended(event: StepEnded, view: RunView) -> None:
         outcome=event.outcome,
         error_code=event.error_code,
         why=event.why,
+        stand_in=event.stand_in,
         plan_version=event.plan_version,
     )
     _put(view, ended)

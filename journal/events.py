@@ -146,6 +146,8 @@ class StepReleased(Frozen):
     type: Literal["step_released"] = "step_released"
     step: str
     plan_version: int
+    gaps: tuple[str, ...] = ()
+    """What it starts without: predecessors that are not done, where its join allows that."""
 
 
 class AttemptStarted(Frozen):
@@ -240,7 +242,10 @@ class StepEnded(Frozen):
     type: Literal["step_ended"] = "step_ended"
     step: str
     plan_version: int
-    status: Literal["done", "failed", "skipped", "cancelled", "unknown"]
+    status: Literal["done", "failed", "skipped", "cancelled", "unknown", "handed_over"]
+    stand_in: str = ""
+    """For `handed_over`: the step that takes over."""
+
     output: Ref | None = None
     outcome: Outcome = "success"
     error_code: str = ""

@@ -23,6 +23,12 @@ class StepView:
 
     error_code: str = ""
     why: str = ""
+    stand_in: str = ""
+    """For `handed_over`: the step that took over."""
+
+    gaps: tuple[str, ...] = ()
+    """Predecessors that were not done when it was released."""
+
     attempts: tuple[str, ...] = ()
     """Ids, oldest first; for a carried step those of the version it ran in."""
 

@@ -25,12 +25,10 @@ from plangate.journal.view import RunView
 from plangate.nodes.kit import Kit
 from plangate.plan.catalog import Catalog
 from plangate.plan.facts import Facts, Rights
+from plangate.plan.outcome import OVER
 from plangate.plan.value.frozen import Json, parse
 from plangate.plan.value.plan import Plan
 from plangate.plan.value.refs import leaves
-
-ENDED = ("done", "skipped", "cancelled")
-"""Statuses of steps that nothing more will happen to."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +83,7 @@ class Case:
     @cached_property
     def settled(self) -> frozenset[str]:
         """Steps that have ended well, or will not run any more."""
-        return frozenset(s for s, each in self.view.steps.items() if each.status in ENDED)
+        return frozenset(s for s, each in self.view.steps.items() if each.status in OVER)
 
     @cached_property
     def fallout(self) -> Fallout:

@@ -24,6 +24,7 @@ from plangate.nodes.hear import heard
 from plangate.nodes.info import read_more
 from plangate.nodes.kit import Kit
 from plangate.nodes.question import carried, next_question
+from plangate.plan.outcome import OVER
 from plangate.plan.value.plan import Plan
 
 
@@ -81,8 +82,7 @@ def _next(session: Session, plan: Plan, decision: str) -> str:
     if decision in ("expired", "approve", "edit", "escalate", "request_more_info"):
         return "human_gate"  # ask again, ask the next question, or make the edit
     all_done = all(
-        each.id in session.view.steps
-        and session.view.steps[each.id].status in ("done", "skipped", "cancelled")
+        each.id in session.view.steps and session.view.steps[each.id].status in OVER
         for each in plan.steps
     )
     return "verifier" if decision == "retry" and all_done else "executor"

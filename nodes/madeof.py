@@ -20,10 +20,10 @@ from plangate.journal.journal import Journal
 from plangate.journal.reference import Ref
 from plangate.journal.session import Session
 from plangate.journal.view import RunView, fold
-from plangate.nodes.case import ENDED
 from plangate.nodes.kit import Kit
 from plangate.plan.catalog import Catalog
 from plangate.plan.fingerprint import Compared, Fingerprint, Rest, compare
+from plangate.plan.outcome import OVER
 from plangate.plan.value.frozen import digest, parse
 from plangate.plan.value.plan import Plan
 from plangate.prompts.loader import load
@@ -131,7 +131,7 @@ def _tools_left(plan: Plan, view: RunView) -> frozenset[str]:
     open_steps = [
         step
         for step in plan.steps
-        if (seen := view.steps.get(step.id)) is None or seen.status not in ENDED
+        if (seen := view.steps.get(step.id)) is None or seen.status not in OVER
     ]
     checks = [*plan.success_criteria, *(check for step in open_steps for check in step.success)]
     named: list[Any] = [*(step.tool for step in open_steps), *(check.tool for check in checks)]

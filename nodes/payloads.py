@@ -11,9 +11,9 @@ from plangate.graph.arguments import resolved
 from plangate.graph.payload import ApprovalCard, QuestionCard, question_payload
 from plangate.journal.events import TriggerFired
 from plangate.journal.session import Session
-from plangate.nodes.case import ENDED
 from plangate.nodes.kit import Kit
 from plangate.nodes.undo import is_compensation
+from plangate.plan.outcome import OVER
 from plangate.plan.revise.diff import PlanDiff
 from plangate.plan.tier import acting
 from plangate.plan.value.frozen import Json, digest, parse
@@ -57,7 +57,7 @@ def approval_card(session: Session, kit: Kit, plan: Plan, asking: Asking) -> App
         roles=asking.roles,
         quorum=kit.policy.quorum_for(plan.by_id[step].tool or "" for step in acts),
         outputs=_outputs(session, plan),
-        settled=frozenset(s for s, each in view.steps.items() if each.status in ENDED),
+        settled=frozenset(s for s, each in view.steps.items() if each.status in OVER),
         warnings=tuple(_warnings(session, plan)),
         moved=tuple(_moved(session, plan)),
         info=tuple(_info(session, plan)),
@@ -147,7 +147,7 @@ def _outputs(session: Session, plan: Plan) -> dict[str, Json]:
     read = {
         need
         for step in plan.steps
-        if step.id not in view.steps or view.steps[step.id].status not in ENDED
+        if step.id not in view.steps or view.steps[step.id].status not in OVER
         for need in step.data_needs
     }
     refs = {name: view.steps[name].output for name in read if name in view.steps}

@@ -16,6 +16,7 @@ from plangate.journal.view import RunView
 from plangate.nodes.kit import Kit
 from plangate.nodes.payloads import Asking, approval_card, ask_failure, ask_step, known_digests
 from plangate.plan.flow.authority import grown
+from plangate.plan.joins import waits
 from plangate.plan.tier import acting
 from plangate.plan.value.frozen import digest
 from plangate.plan.value.plan import Plan
@@ -157,10 +158,13 @@ def carried(session: Session, kit: Kit, plan: Plan) -> DecisionTaken | None:
 def waiting_step(session: Session, plan: Plan) -> Step | None:
     """Return the first human step that could go on with an answer to what it asks now."""
     statuses = {step: each.status for step, each in session.view.steps.items()}
+    needs = waits(plan)
     for step in plan.steps:
         if step.kind != "human" or statuses.get(step.id, "pending") not in ("pending", "waiting"):
             continue
-        if any(statuses.get(need) not in ("done", "skipped") for need in step.needs):
+        if any(
+            statuses.get(need) not in ("done", "skipped", "handed_over") for need in needs[step.id]
+        ):
             continue
         if answer_to(session, plan, step) is None:
             return step

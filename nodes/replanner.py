@@ -10,6 +10,7 @@ from plangate.journal.points import reached
 from plangate.journal.session import Session
 from plangate.nodes.kit import Kit
 from plangate.plan.errors import PlanRejected
+from plangate.plan.outcome import PASSED
 from plangate.plan.repair import find
 from plangate.plan.revise.patch import Patched, apply
 from plangate.plan.value.plan import Author, Plan
@@ -51,9 +52,7 @@ def _patched(session: Session, kit: Kit, plan: Plan, fired: TriggerFired) -> Pat
     step = fired.step or ""
     rule = find(kit.repairs, fired.code, plan.by_id[step].tool or "")
     assert rule is not None, "the reflector sends only what a rule covers"  # noqa: S101 (ours)
-    done = frozenset(
-        name for name, each in session.view.steps.items() if each.status in ("done", "skipped")
-    )
+    done = frozenset(name for name, each in session.view.steps.items() if each.status in PASSED)
     author = Author(kind="replanner", name=f"rule:{rule.code}")
     return apply(plan, rule.patch_for(plan, step), author, done=done, catalog=kit.catalog(session))
 

@@ -115,6 +115,13 @@ FORM: Mapping[str, Code] = {
         "Name another step.",
         "fallback on 'permanent' leads back to 'S4' itself",
     ),
+    "stand_in_shared": Code(
+        2,
+        "Two steps name one stand-in.",
+        "For which of them it ran would be a guess.",
+        "Give each step a stand-in of its own.",
+        "'S2b' stands in for 'S2' already",
+    ),
     "route_without_step": Code(
         2,
         "A fallback or compensation names no step.",
@@ -265,6 +272,27 @@ FORM: Mapping[str, Code] = {
         "It is refused, not ignored.",
         "Write the plan without it.",
         "for_each cannot be run by this version",
+    ),
+    "stand_in_differs": Code(
+        3,
+        "A stand-in gives something else than the step that it stands in for.",
+        "Whoever reads the step would get a value of another kind.",
+        "Name a step whose output has the same form, or repair the plan instead.",
+        "'S2b' cannot stand in for 'S2': its status is missing",
+    ),
+    "fallback_on_unknown": Code(
+        3,
+        "A fallback for an outcome that nobody knows.",
+        "The first way may have worked; the second would do it twice.",
+        "Let it be found out: route `unknown` to ask, or leave it out.",
+        "'pay' may have happened when it is 'unknown'",
+    ),
+    "may_be_missing": Code(
+        3,
+        "A required argument comes from a step that need not have succeeded.",
+        "The join lets the step start without it, and the call would fail.",
+        "Make the argument optional in the tool, or wait for that step.",
+        "argument 'shipped' reads S2, and the join does not wait for S2 to be done",
     ),
     "bad_attempts": Code(
         3,

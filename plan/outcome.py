@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 Level: TypeAlias = Literal["L0", "L1", "L2", "L3", "L4"]
 """Strength of a check, weakest first; the names compare in that order.
@@ -28,9 +28,26 @@ connection or a crash after dispatch of an effect; it is never the same as faile
 """
 
 StepStatus: TypeAlias = Literal[
-    "pending", "running", "waiting", "done", "failed", "skipped", "cancelled", "unknown"
+    "pending",
+    "running",
+    "waiting",
+    "done",
+    "failed",
+    "skipped",
+    "cancelled",
+    "unknown",
+    "handed_over",
 ]
-"""Where a step is: a fold over events. All but the first three are terminal for a plan version."""
+"""Where a step is: a fold over events. All but the first three are terminal for a plan version.
+
+`handed_over` is a failure for which the plan names a stand-in: what becomes of the stand-in counts.
+"""
+
+PASSED: Final = frozenset({"done", "skipped", "handed_over"})
+"""Statuses of steps that let what follows them go on."""
+
+OVER: Final = PASSED | {"cancelled"}
+"""Statuses of steps that nothing more will happen to, and that ask for no thought."""
 
 AttemptStatus: TypeAlias = Literal[
     "running",

@@ -11,10 +11,16 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from plangate.plan.joins import waits
 
 if TYPE_CHECKING:
     from plangate.plan.value.plan import Plan
+
+
+Needs: TypeAlias = Mapping[str, frozenset[str]]
+"""By step, what it waits for."""
 
 
 class Path(NamedTuple):
@@ -56,15 +62,18 @@ def order(plan: Plan) -> tuple[str, ...]:
     return _sorted(_needs(plan))
 
 
-def ancestors(plan: Plan) -> Mapping[str, AncestorSet]:
+def ancestors(plan: Plan, needs: Needs | None = None) -> Mapping[str, AncestorSet]:
     """Return, for each step, all steps that settle before it, through data or `after`.
 
     Steps that have no place in the order have no ancestors here.
+
+    Args:
+        plan: The plan.
+        needs: By step, what it waits for; None: all of that, stand-ins included.
     """
-    position = {step: at for at, step in enumerate(order(plan))}
-    return {
-        step: AncestorSet(found, position) for step, found in ancestor_bits(plan, position).items()
-    }
+    known = _known(plan, waits(plan) if needs is None else needs)
+    position = {step: at for at, step in enumerate(_sorted(known))}
+    return {step: AncestorSet(found, position) for step, found in _bits(known, position).items()}
 
 
 def ancestor_bits(plan: Plan, position: Mapping[str, int]) -> dict[str, int]:
@@ -74,7 +83,10 @@ def ancestor_bits(plan: Plan, position: Mapping[str, int]) -> dict[str, int]:
         plan: The plan.
         position: The bit of each step that matters; others are followed but leave no bit.
     """
-    needs = _needs(plan)
+    return _bits(_needs(plan), position)
+
+
+def _bits(needs: Mapping[str, tuple[str, ...]], position: Mapping[str, int]) -> dict[str, int]:
     bits = dict.fromkeys(needs, 0)
     for step in _sorted(needs):
         gathered = 0
@@ -138,10 +150,13 @@ def critical_path(plan: Plan, seconds: Mapping[str, float]) -> Path:
 
 
 def _needs(plan: Plan) -> dict[str, tuple[str, ...]]:
+    return _known(plan, waits(plan))
+
+
+def _known(plan: Plan, needs: Needs) -> dict[str, tuple[str, ...]]:
     known = plan.by_id
     return {
-        step.id: tuple(need for need in sorted(known[step.id].needs) if need in known)
-        for step in plan.steps
+        step: tuple(need for need in sorted(each) if need in known) for step, each in needs.items()
     }
 
 

@@ -18,6 +18,7 @@ from plangate.nodes.settle import settle
 from plangate.nodes.undo import is_compensation
 from plangate.plan.compensation import Undoing
 from plangate.plan.errors import ConfigError, Conflict
+from plangate.plan.outcome import OVER
 from plangate.plan.value.frozen import parse
 from plangate.plan.value.plan import Plan
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from plangate.nodes.undo import Candidate
     from plangate.runtime import Runtime
 
-_OVER = ("done", "skipped", "cancelled", "failed", "unknown")
+_OVER = OVER | {"failed", "unknown"}
 
 
 class Proposal(NamedTuple):

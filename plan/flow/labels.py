@@ -73,6 +73,9 @@ class Output:
     gathered: Marks | None = None
     """What went in and was not removed."""
 
+    others: tuple[Output, ...] = ()
+    """Outputs of stand-ins, any of which may be read in place of this one."""
+
     def read(self, path: tuple[str, ...]) -> dict[str, Hop]:
         """Return the labels of the value at a path: its own, and of all that it holds."""
         names = [part for part in path if not part.isdecimal()]
@@ -83,6 +86,8 @@ class Output:
         }
         for label, way in (self.gathered or {}).items():
             found.setdefault(label, way.onward(self.source, path))
+        for other in self.others:
+            found = {**other.read(path), **found}
         return found
 
 

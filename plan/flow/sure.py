@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from plangate.plan.joins import is_strict, stand_ins
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
@@ -26,15 +28,23 @@ class Sure:
 
     def __init__(self, plan: Plan, order: Sequence[str], guards: Collection[str]) -> None:
         self._position = {guard: at for at, guard in enumerate(guards)}
+        self._principals = stand_ins(plan)
         self._skippable: set[str] = set()
+        """Steps whose readers are skipped with them."""
+
+        self._unsure: set[str] = set()
+        """Steps without which a run goes on: skipped ones, and those with a stand-in."""
+
         self._cut_off: set[str] = set()
+        """Steps that are skipped before all that they wait for has settled."""
+
         self._before: dict[str, int] = {}
         for step_id in order:
             self._add(plan.by_id[step_id])
 
     def bits(self, guards: Collection[str]) -> int:
         """Return the bits of some guards, for `holds`; those that can be skipped have none."""
-        firm = [self._position[guard] for guard in guards if guard not in self._skippable]
+        firm = [self._position[guard] for guard in guards if guard not in self._unsure]
         return sum(1 << at for at in firm)
 
     def holds(self, step: str, bits: int) -> bool:
@@ -42,13 +52,15 @@ class Sure:
         return bool(self._before.get(step, 0) & bits)
 
     def _add(self, step: Step) -> None:
-        if not self._skippable.isdisjoint(step.data_needs):
+        if step.id in self._principals or not self._skippable.isdisjoint(step.data_needs):
             self._cut_off.add(step.id)
         if step.id in self._cut_off or can_be_skipped(step):
             self._skippable.add(step.id)
-        gathered = 0
-        for need in step.needs if step.join.mode == "all" else step.data_needs:
-            if need in self._position and need not in self._skippable:
+        if step.id in self._skippable or any(each.action == "fallback" for each in step.routes):
+            self._unsure.add(step.id)
+        gathered = self._before.get(self._principals.get(step.id, ""), 0)
+        for need in step.needs if is_strict(step) else ():
+            if need in self._position and need not in self._unsure:
                 gathered |= 1 << self._position[need]
             if need not in self._cut_off:
                 gathered |= self._before.get(need, 0)

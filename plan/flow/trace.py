@@ -8,19 +8,21 @@ come first.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from plangate.plan.catalog import UNTRUSTED
-from plangate.plan.flow.labels import MEMORY, output_of
+from plangate.plan.flow.labels import MEMORY, Output, output_of
 from plangate.plan.flow.sure import Sure
+from plangate.plan.joins import stand_ins
 from plangate.plan.value.refs import Ref, refs_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from plangate.plan.catalog import Catalog
-    from plangate.plan.flow.labels import Hop, Output
+    from plangate.plan.flow.labels import Hop
     from plangate.plan.policy import Policy
     from plangate.plan.value.plan import Plan
     from plangate.plan.value.step import Step
@@ -53,6 +55,7 @@ class Trace:
         self._sure = Sure(plan, order, tuple(asking))
         self._confirming = {at: self._sure.bits(steps) for at, steps in self._shown.items()}
         self.outputs: dict[str, Output] = {}
+        principals = stand_ins(plan)
         for step in (plan.by_id[step_id] for step_id in order):
             if step.id in given:
                 self.outputs[step.id] = given[step.id]
@@ -60,6 +63,15 @@ class Trace:
                 spec = catalog.tools.get(step.tool or "")
                 incoming = [self.read(ref, step) for ref in step.refs]
                 self.outputs[step.id] = output_of(step.id, spec, policy.labels, incoming)
+            if principal := principals.get(step.id):
+                self._take_over(principal, step.id)
+
+    def _take_over(self, principal: str, stand_in: str) -> None:
+        """Whoever reads a step may read its stand-in: both have their labels on it."""
+        other = self.outputs.get(stand_in)
+        if other is not None:
+            own = self.outputs.get(principal, Output(principal))
+            self.outputs[principal] = replace(own, others=(*own.others, other))
 
     def read(self, ref: Ref, step: Step | None) -> dict[str, Hop]:
         """Return the labels of a value as one step reads it.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from plangate.plan.codes import issue
+from plangate.plan.joins import is_strict
 from plangate.plan.layers.ground import Ground, Use, dotted
 from plangate.plan.secrets import secret_in
 from plangate.plan.shape.misfit import shown
@@ -73,6 +74,19 @@ def references_fit(ground: Ground) -> Iterator[Issue]:
             yield found
 
 
+def joins_leave_enough(ground: Ground) -> Iterator[Issue]:
+    """What a call cannot do without comes from a step that is done by then."""
+    for use in ground.uses:
+        site = use.site
+        if site is None or site.step is None or site.prefix or site.spec is None or not use.path:
+            continue
+        open_ended = not is_strict(site.step) and use.ref.step in site.step.needs
+        if open_ended and use.path[0] in compile_shape(site.spec.params).required:
+            says = f"argument {use.path[0]!r} reads {use.ref.head}, and the join does not wait for "
+            says += f"{use.ref.head} to be done"
+            yield issue("may_be_missing", says, step=use.step, field=use.field)
+
+
 def checked_shapes(ground: Ground) -> Iterator[Issue]:
     """What a tool takes can be checked; once for each tool."""
     seen: set[str] = set()
@@ -119,6 +133,7 @@ CHECKS: tuple[LayerCheck, ...] = (
     arguments_fit,
     whole_references,
     references_fit,
+    joins_leave_enough,
     checked_shapes,
     sourced,
     no_secrets,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from plangate.plan.joins import waits
 from plangate.plan.schedule import order
 from plangate.plan.shape.scope import did_you_mean, plan_shapes
 from plangate.plan.shape.tokens import steps_in
@@ -115,7 +116,7 @@ class Ground:
     @cached_property
     def needs(self) -> Mapping[str, frozenset[str]]:
         """For each step, what it waits for; not all of it need exist."""
-        return {step.id: step.needs for step in self.plan.by_id.values()}
+        return waits(self.plan)
 
     def mask(self, steps: Iterable[str]) -> int:
         """Return the bits of some steps, to be compared with `ancestors[...].bits`."""

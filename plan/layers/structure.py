@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from plangate.plan.codes import issue
-from plangate.plan.schedule import descendants_of
+from plangate.plan.joins import stand_ins
+from plangate.plan.schedule import ancestors, descendants_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from plangate.plan.issue import Issue
     from plangate.plan.layers.ground import Ground, LayerCheck
+    from plangate.plan.schedule import AncestorSet
 
 _SHOWN = 8
 
@@ -55,7 +57,7 @@ def joins_can_be_met(ground: Ground) -> Iterator[Issue]:
     """No join asks for more predecessors than there are."""
     for step in ground.plan.steps:
         if step.join.mode == "at_least":
-            wanted, there = step.join.n or 0, len(ground.needs[step.id])
+            wanted, there = step.join.n or 0, len(step.needs)
             if not 1 <= wanted <= there:
                 says = f"join asks for {wanted} of {there} predecessors"
                 yield issue("impossible_join", says, step=step.id, field="join.n")
@@ -63,6 +65,7 @@ def joins_can_be_met(ground: Ground) -> Iterator[Issue]:
 
 def routes_lead_on(ground: Ground) -> Iterator[Issue]:
     """A step that takes over is named, and is another one."""
+    before = _stand_ins_wait_for(ground)
     for step in ground.plan.steps:
         for at, route in enumerate(step.routes):
             field = f"routes[{at}]"
@@ -72,12 +75,23 @@ def routes_lead_on(ground: Ground) -> Iterator[Issue]:
             if route.step == step.id:
                 says = f"{route.action} on {route.on!r} leads back to {step.id!r} itself"
                 yield issue("fallback_to_itself", says, step=step.id, field=field)
-            elif not ground.cyclic and step.id in ground.shapes.ancestors.get(route.step or "", ()):
+            elif step.id in before.get(route.step or "", ()):
                 says = f"{route.action} on {route.on!r} leads to {route.step!r}, which waits for"
                 yield issue("fallback_to_itself", f"{says} {step.id!r}", step=step.id, field=field)
         if step.compensation == step.id:
             says = f"{step.id!r} would compensate itself"
             yield issue("fallback_to_itself", says, step=step.id, field="compensation")
+
+
+def stand_ins_serve_one(ground: Ground) -> Iterator[Issue]:
+    """Each stand-in stands in for one step: for whom it ran must never be a guess."""
+    principals = stand_ins(ground.plan)
+    for step in ground.plan.steps:
+        for at, route in enumerate(step.routes):
+            mine = principals.get(route.step or "", step.id) if route.action == "fallback" else ""
+            if mine not in ("", step.id):
+                says = f"{route.step!r} stands in for {mine!r} already"
+                yield issue("stand_in_shared", says, step=step.id, field=f"routes[{at}].step")
 
 
 CHECKS: tuple[LayerCheck, ...] = (
@@ -86,7 +100,19 @@ CHECKS: tuple[LayerCheck, ...] = (
     reachable,
     joins_can_be_met,
     routes_lead_on,
+    stand_ins_serve_one,
 )
+
+
+def _stand_ins_wait_for(ground: Ground) -> Mapping[str, AncestorSet]:
+    """For each step, what its own fields make it wait for: a stand-in must not wait for a failure.
+
+    As a stand-in it waits for its principal in any case.
+    """
+    plan = ground.plan
+    if not stand_ins(plan):
+        return ground.shapes.ancestors
+    return ancestors(plan, {step.id: step.needs for step in plan.by_id.values()})
 
 
 def unreachable(ground: Ground) -> tuple[str, ...]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, get_args
 
 from plangate.plan.codes import issue
+from plangate.plan.joins import is_strict, stand_ins
 from plangate.plan.outcome import Outcome
+from plangate.plan.shape.admits import reasons
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,13 +52,12 @@ def supported(ground: Ground) -> Iterator[Issue]:
         beyond = [("kind", f"steps of kind {step.kind!r}")] * (step.kind not in _KINDS)
         beyond += [("for_each", "for_each")] * (step.for_each is not None)
         beyond += [("max_items", "max_items")] * (step.max_items is not None)
-        beyond += [("join.mode", f"joins of mode {step.join.mode!r}")] * (step.join.mode != "all")
-        partial = step.join.on_failure == "partial"
-        beyond += [("join.on_failure", "joins that go on with a part")] * partial
+        lenient = step.kind == "human" and not is_strict(step)
+        beyond += [("join", "questions with a join of their own")] * lenient
         beyond += [("compensation", "compensations")] * (step.compensation is not None)
         for at, route in enumerate(step.routes):
-            handed_over = route.action in ("fallback", "compensate")
-            beyond += [(f"routes[{at}]", f"routes of action {route.action!r}")] * handed_over
+            undoes = route.action == "compensate"
+            beyond += [(f"routes[{at}]", "routes of action 'compensate'")] * undoes
         for field, what in beyond:
             says = f"{what} cannot be run by this version"
             yield issue("not_supported", says, step=step.id, field=field)
@@ -70,6 +71,27 @@ def honest_claims(ground: Ground) -> Iterator[Issue]:
     for step, spec in ground.calls:
         if step.declared is not None:
             yield from _differs(step, step.declared, spec)
+
+
+def stand_ins_fit(ground: Ground) -> Iterator[Issue]:
+    """What a stand-in gives can be read as what the step gives that it stands in for."""
+    for stand_in, principal in stand_ins(ground.plan).items():
+        here, other = ground.shapes.output(principal), ground.shapes.output(stand_in)
+        for reason in reasons(here, other) if here and other else ():
+            says = f"{stand_in!r} cannot stand in for {principal!r}: its {reason}"
+            yield issue("stand_in_differs", says, step=principal, field="routes")
+            break
+
+
+def unknown_is_not_replaced(ground: Ground) -> Iterator[Issue]:
+    """What may have happened is found out about, never done in another way."""
+    for step, spec in ground.calls:
+        for at, route in enumerate(step.routes):
+            asked = route.on if route.on in _OUTCOMES else spec.errors.get(route.on)
+            acted = asked == "unknown" or (spec.effect.acts and asked == "unexpected_state")
+            if route.action == "fallback" and acted:
+                says = f"{spec.name!r} may have happened when it is {route.on!r}"
+                yield issue("fallback_on_unknown", says, step=step.id, field=f"routes[{at}]")
 
 
 def known_errors(ground: Ground) -> Iterator[Issue]:
@@ -89,6 +111,8 @@ CHECKS: tuple[LayerCheck, ...] = (
     supported,
     honest_claims,
     known_errors,
+    stand_ins_fit,
+    unknown_is_not_replaced,
 )
 
 

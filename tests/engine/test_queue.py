@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plangate.engine.queue import Limits, Needs, ReadyQueue
+from plangate.engine.queue import Gone, Limits, Needs, ReadyQueue
 from plangate.plan.value.plan import Author, Plan
 from plangate.plan.value.step import Step
 
@@ -100,7 +100,7 @@ def test_who_reads_a_skipped_step_can_never_run_who_only_follows_it_can():
     ready = queue(plan)
     ready.take(free)
 
-    assert ready.settle("a", "skipped") == ["reader"]
+    assert ready.settle("a", "skipped") == [Gone("reader", "a", "reads_skipped")]
     assert ready.take(free) == ["follower"]
 
 
@@ -112,7 +112,7 @@ def test_a_step_that_reads_a_skipped_one_lets_nobody_pass_before_its_other_needs
 
     assert ready.settle("a", "skipped") == []
     assert ready.take(free) == []
-    assert ready.settle("q", "done") == ["both"]
+    assert ready.settle("q", "done") == [Gone("both", "a", "reads_skipped")]
     assert ready.settle("both", "skipped") == []
     assert ready.take(free) == ["pays"]
 
