@@ -120,6 +120,9 @@ class ReadyQueue:
         self._in_use = InUse()
         self._holding: dict[str, Needs] = {}
         self._settled: set[str] = set()
+        self._called: set[str] = set()
+        """Stand-ins whose step failed."""
+
         self._doomed: dict[str, str] = {}
         """Steps that read the output of a skipped one, and which."""
 
@@ -178,13 +181,13 @@ class ReadyQueue:
         for follower in self._followers[step_id]:
             if follower in self._settled:
                 continue
-            step = self._plan.by_id[follower]
-            if self._principals.get(follower) == step_id and status in ("done", "skipped"):
+            if self._principals.get(follower) != step_id:
+                gone += self._tell(follower, step_id, status)
+            elif status == "handed_over":
+                self._called.add(follower)
+                gone += self._tell(follower, step_id, status)
+            elif status in PASSED:
                 gone.append(Gone(follower, step_id, "not_needed"))
-            elif is_strict(step):
-                gone += self._strict(step, step_id, status)
-            else:
-                gone += self._lenient(step, step_id, status)
         return gone
 
     @property
@@ -207,6 +210,11 @@ class ReadyQueue:
     def _followed(self, step_id: str) -> set[str]:
         return {each for each in self._followers[step_id] if each not in self._settled}
 
+    def _tell(self, follower: str, ended: str, status: StepStatus) -> list[Gone]:
+        step = self._plan.by_id[follower]
+        tell = self._strict if is_strict(step) else self._lenient
+        return tell(step, ended, status)
+
     def _strict(self, step: Step, ended: str, status: StepStatus) -> list[Gone]:
         if status not in PASSED:
             return []
@@ -225,6 +233,8 @@ class ReadyQueue:
         self._done[step.id] += status == "done"
         holds = step.join.mode == "when" and self._holds(step)
         word = judge(step, done=self._done[step.id], left=self._missing[step.id], holds=holds)
+        if step.id in self._principals and step.id not in self._called:
+            return []
         if word == "go":
             self._push(step.id)
         return [Gone(step.id, ended, "join_not_met")] if word == "never" else []

@@ -120,7 +120,7 @@ FORM: Mapping[str, Code] = {
         "Two steps name one stand-in.",
         "For which of them it ran would be a guess.",
         "Give each step a stand-in of its own.",
-        "'S2b' stands in for 'S2' already",
+        "'S9' stands in for 'S1' already",
     ),
     "route_without_step": Code(
         2,
@@ -278,21 +278,21 @@ FORM: Mapping[str, Code] = {
         "A stand-in gives something else than the step that it stands in for.",
         "Whoever reads the step would get a value of another kind.",
         "Name a step whose output has the same form, or repair the plan instead.",
-        "'S2b' cannot stand in for 'S2': its status is missing",
+        "'S9' cannot stand in for 'S1': its cents is absent",
     ),
     "fallback_on_unknown": Code(
         3,
         "A fallback for an outcome that nobody knows.",
         "The first way may have worked; the second would do it twice.",
         "Let it be found out: route `unknown` to ask, or leave it out.",
-        "'pay' may have happened when it is 'unknown'",
+        "'check_order' may have happened when it is 'unknown'",
     ),
     "may_be_missing": Code(
         3,
         "A required argument comes from a step that need not have succeeded.",
         "The join lets the step start without it, and the call would fail.",
         "Make the argument optional in the tool, or wait for that step.",
-        "argument 'shipped' reads S2, and the join does not wait for S2 to be done",
+        "argument 'id' reads S1, and the join does not wait for S1 to be done",
     ),
     "bad_attempts": Code(
         3,

@@ -21,13 +21,15 @@ Word: TypeAlias = Literal["wait", "go", "never"]
 def stand_ins(plan: Plan) -> Mapping[str, str]:
     """Return, by the id of each stand-in, the step that it stands in for.
 
-    Of two steps that name the same one (an issue of layer 2) the first counts.
+    A step that names itself, or none that there is, has no stand-in; of two that name the same one
+    the first has it. Layer 2 reports each.
     """
     found: dict[str, str] = {}
     for step in plan.steps:
         for route in step.routes:
-            if route.action == "fallback" and route.step is not None:
-                found.setdefault(route.step, step.id)
+            named = route.step if route.action == "fallback" else None
+            if named is not None and named != step.id and named in plan.by_id:
+                found.setdefault(named, step.id)
     return found
 
 
@@ -63,8 +65,16 @@ def _with_stand_ins(
 
 
 def is_strict(step: Step) -> bool:
-    """True if the step starts only when all that it waits for is done or was skipped."""
-    return step.join.mode == "all" and step.join.on_failure == "fail"
+    """True if the step starts only when all that it waits for is done or was skipped.
+
+    So does one whose join asks for all of its predecessors by number, or for a number that cannot
+    be (an issue of layer 2).
+    """
+    join = step.join
+    wants_all = join.mode == "all" or (
+        join.mode == "at_least" and not 1 <= (join.n or 0) < len(step.needs)
+    )
+    return wants_all and join.on_failure == "fail"
 
 
 def judge(step: Step, *, done: int, left: int, holds: bool) -> Word:

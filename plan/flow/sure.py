@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from plangate.plan.joins import is_strict, stand_ins
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from plangate.plan.value.plan import Plan
     from plangate.plan.value.step import Step
@@ -29,11 +29,12 @@ class Sure:
     def __init__(self, plan: Plan, order: Sequence[str], guards: Collection[str]) -> None:
         self._position = {guard: at for at, guard in enumerate(guards)}
         self._principals = stand_ins(plan)
+        self._replaceable = _replaceable(plan, self._principals)
         self._skippable: set[str] = set()
         """Steps whose readers are skipped with them."""
 
         self._unsure: set[str] = set()
-        """Steps without which a run goes on: skipped ones, and those with a stand-in."""
+        """Steps without which a run goes on: skipped ones, and those that others replace."""
 
         self._cut_off: set[str] = set()
         """Steps that are skipped before all that they wait for has settled."""
@@ -56,7 +57,7 @@ class Sure:
             self._cut_off.add(step.id)
         if step.id in self._cut_off or can_be_skipped(step):
             self._skippable.add(step.id)
-        if step.id in self._skippable or any(each.action == "fallback" for each in step.routes):
+        if step.id in self._skippable or step.id in self._replaceable:
             self._unsure.add(step.id)
         gathered = self._before.get(self._principals.get(step.id, ""), 0)
         for need in step.needs if is_strict(step) else ():
@@ -70,3 +71,15 @@ class Sure:
 def can_be_skipped(step: Step) -> bool:
     """True if the plan itself lets a run go on without the step."""
     return step.when is not None or any(route.action == "skip" for route in step.routes)
+
+
+def _replaceable(plan: Plan, principals: Mapping[str, str]) -> frozenset[str]:
+    """Return the steps in whose place something else may be done, or nothing."""
+    found: set[str] = set()
+    for stand_in, principal in principals.items():
+        here, other = plan.by_id[principal], plan.by_id[stand_in]
+        if here.capability != other.capability or can_be_skipped(other):
+            found.add(principal)
+    while more := {principals[step] for step in found if step in principals} - found:
+        found |= more
+    return frozenset(found)

@@ -39,7 +39,13 @@ if TYPE_CHECKING:
     from plangate.journal.events import Entry
 
 SAYS_STYLE = {"pass": "green", "fail": "bold red", "unknown": "yellow"}
-STATUS_STYLE = {"done": "green", "failed": "bold red", "unknown": "yellow", "skipped": "dim"}
+STATUS_STYLE = {
+    "done": "green",
+    "failed": "bold red",
+    "unknown": "yellow",
+    "skipped": "dim",
+    "handed_over": "yellow",
+}
 Part: TypeAlias = str | tuple[str, str]
 
 

@@ -69,6 +69,12 @@ def route(on: str, action: str, **rest: Any) -> list[Data]:
     return [{"on": on, "action": action, **rest}]
 
 
+def stands_in(data: Data, at: int = 0, on: str = "permanent", tool: str = "query_order") -> None:
+    step(data, at, routes=route(on, "fallback", step="S9"))
+    if all(each["id"] != "S9" for each in data["steps"]):
+        added(data, tool=tool, args={"id": "${inputs.order}"})
+
+
 TENANTS = Policy.from_toml('schema = 1\n[[allow]]\ntool = "*"\ntenants = ["eu"]\n')
 DENIED = Denial(
     step="S9",
@@ -110,6 +116,7 @@ GRAPH = (
         "S4",
         "routes[0]",
     ),
+    Fault("stand_in_shared", lambda d: (stands_in(d), stands_in(d, at=2)), "S3", "routes[0].step"),
     Fault(
         "route_without_step",
         lambda d: step(d, 3, routes=route("permanent", "fallback")),
@@ -190,7 +197,21 @@ TOOLS = (
     ),
     Fault("not_supported", lambda d: added(d, kind="milestone"), "S9", "kind"),
     Fault("not_supported", lambda d: step(d, 3, for_each="${S1.lines}"), "S4", "for_each"),
-    Fault("not_supported", lambda d: step(d, 3, join={"mode": "any"}), "S4", "join.mode"),
+    Fault("not_supported", lambda d: step(d, 1, join={"mode": "any"}), "S2", "join"),
+    Fault(
+        "may_be_missing",
+        lambda d: step(d, 3, join={"mode": "any"}),
+        "S4",
+        "args.id",
+    ),
+    Fault("stand_in_differs", lambda d: stands_in(d, tool="check_order"), "S1", "routes"),
+    Fault("fallback_on_unknown", lambda d: stands_in(d, at=3, on="unknown"), "S4", "routes[0]"),
+    Fault(
+        "fallback_on_unknown",
+        lambda d: stands_in(d, at=2, on="unexpected_state"),
+        "S3",
+        "routes[0]",
+    ),
     Fault("not_supported", lambda d: args(d, 0, id="${memory.order}"), "S1", "args.id"),
     Fault(
         "bad_attempts",
