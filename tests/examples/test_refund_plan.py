@@ -138,6 +138,7 @@ def test_every_scenario_loads_fills_and_validates():
         "accepted-then-timeout",
         "already-refunded",
         "policy-refuses",
+        "partial-refund",
     ]
     for scenario in AGENT.scenarios.values():
         assert set(scenario.world) <= set(SWITCHES)
