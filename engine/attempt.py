@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from plangate.engine.call import Returned, call, context_for
+from plangate.engine.call import Returned
+from plangate.engine.capability import Trial
 from plangate.engine.checks import run_check
 from plangate.engine.classify import Failure
-from plangate.engine.effect import Act, Acted
+from plangate.engine.effect import Acted
 from plangate.journal.events import AttemptEnded, AttemptStarted, VerdictReached
 from plangate.journal.points import reached
 from plangate.plan.effects import evidence_of
@@ -21,10 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from plangate.engine.bench import Bench
+    from plangate.engine.capability import Capability
     from plangate.engine.release import Ready
+    from plangate.journal.asked import ModelAsked
     from plangate.plan.outcome import AttemptStatus, Outcome, Says
     from plangate.plan.value.step import Step
-    from plangate.tools.tool import Tool
 
 _STATUS: Mapping[Outcome, AttemptStatus] = {
     "success": "succeeded",
@@ -48,6 +50,9 @@ class Tried:
     output: str | None = None
     """Artifact of the result."""
 
+    after_s: float = 0.0
+    """How long to wait at least before another try."""
+
     verdicts: tuple[Verdict, ...] = ()
 
     @property
@@ -56,75 +61,58 @@ class Tried:
         return overall(self.verdicts) if self.verdicts else "pass"
 
 
-async def attempt(bench: Bench, step: Step, tool: Tool, ready: Ready) -> Tried:
-    """Try a released tool step once, and check what it returned.
+async def attempt(bench: Bench, step: Step, capability: Capability, ready: Ready) -> Tried:
+    """Try a released step once, and check what came of it.
 
     Raises:
         BudgetExceeded: The call would pass a limit; nothing was started.
         LeaseLost: Another owner has the run.
         asyncio.CancelledError: After the attempt was recorded as cancelled.
     """
-    elapsed_s = bench.elapsed_s()
-    reservation = bench.meter.reserve("tool", usd=tool.spec.usd, elapsed_s=elapsed_s)
     number = bench.session.view.tries[step.id] + 1
-    trial = _Trial(bench, step, tool, ready, f"{step.id}-A{number}", bench.monotonic())
+    trial = Trial(step, ready, f"{step.id}-A{number}")
+    call = await capability.reserve(bench, trial)
+    tries = _Try(bench, trial, capability, bench.monotonic())
     reached("attempt.reserved")
-    trial.start()
+    tries.start(call.asks)
     reached("attempt.started")
     try:
-        acted = await trial.call()
+        acted = await call.make()
     except BaseException as exc:
-        bench.meter.release(reservation)
+        call.drop()
         if isinstance(exc, asyncio.CancelledError):
-            trial.end(Acted(Failure("cancelled", "cancelled", ""), key=""))
+            tries.end(Acted(Failure("cancelled", "cancelled", ""), key=""))
         raise
     reached("attempt.called")
-    if acted.reused == "ledger":
-        bench.meter.release(reservation)
-    else:
-        bench.meter.settle(reservation, usd=tool.spec.usd, tokens=0)
-    tried = trial.end(acted)
+    tried = tries.end(acted)
     reached("attempt.ended")
-    return await trial.check(acted, tried) if isinstance(acted.got, Returned) else tried
+    return await tries.check(acted, tried) if isinstance(acted.got, Returned) else tried
 
 
 @dataclass(frozen=True, slots=True)
-class _Trial:
+class _Try:
     bench: Bench
-    step: Step
-    tool: Tool
-    ready: Ready
-    attempt_id: str
+    trial: Trial
+    capability: Capability
     began_s: float
 
-    def start(self) -> None:
-        bench, spec = self.bench, self.tool.spec
+    def start(self, asks: ModelAsked | None) -> None:
+        bench, (step, ready, attempt_id) = self.bench, self.trial
         seen = bench.session.view.steps
-        read = [seen[need].attempts[-1:] for need in sorted(self.step.data_needs) if need in seen]
+        read = [seen[need].attempts[-1:] for need in sorted(step.data_needs) if need in seen]
         bench.session.emit(
             AttemptStarted(
-                attempt_id=self.attempt_id,
-                step=self.step.id,
+                attempt_id=attempt_id,
+                step=step.id,
                 plan_version=bench.plan.version,
-                capability=f"{spec.name}@{spec.version}",
-                args=bench.session.put(self.ready.args),
-                args_sha256=self.ready.args_sha256,
+                capability=self.capability.name,
+                asks=asks,
+                args=bench.session.put(ready.args),
+                args_sha256=ready.args_sha256,
                 inputs=tuple(f"obs://{last}" for each in read for last in each),
             )
         )
-        bench.report({"type": "attempt_started", "step": self.step.id, "attempt": self.attempt_id})
-
-    async def call(self) -> Acted:
-        spec = self.tool.spec
-        context = await context_for(self.bench, self.step.id, self.attempt_id, spec)
-        if not spec.effect.acts:
-            return Acted(
-                await call(self.tool, self.ready.args, context, self.bench.overran), key=""
-            )
-        act = Act(
-            bench=self.bench, step=self.step, tool=self.tool, ready=self.ready, context=context
-        )
-        return await act.run()
+        bench.report({"type": "attempt_started", "step": step.id, "attempt": attempt_id})
 
     def end(self, acted: Acted) -> Tried:
         """Record the one end of the attempt."""
@@ -134,8 +122,8 @@ class _Trial:
         outcome: Outcome = failure.outcome if failure else "success"
         self.bench.session.emit(
             AttemptEnded(
-                attempt_id=self.attempt_id,
-                step=self.step.id,
+                attempt_id=self.trial.attempt_id,
+                step=self.trial.step.id,
                 status=_STATUS[outcome],
                 outcome=outcome,
                 error_code=failure.code if failure else "",
@@ -149,7 +137,7 @@ class _Trial:
             )
         )
         if failure:
-            return Tried(failure.outcome, failure.code, failure.says)
+            return Tried(failure.outcome, failure.code, failure.says, after_s=failure.after_s)
         return Tried("success", output=output)
 
     async def check(self, acted: Acted, tried: Tried) -> Tried:
@@ -159,12 +147,14 @@ class _Trial:
         result = got.output if isinstance(got, Returned) else None
         sha256 = digest(result)
         evidence = tuple(EvidenceRef(ref=ref, sha256=sha256) for ref in self._shown(got))
-        for check in self.step.success:
+        for check in self.trial.step.success:
             verdict = await run_check(
-                self.bench, check, step=self.step.id, result=result, evidence=evidence
+                self.bench, check, step=self.trial.step.id, result=result, evidence=evidence
             )
             self.bench.session.emit(
-                VerdictReached(step=self.step.id, attempt_id=self.attempt_id, verdict=verdict)
+                VerdictReached(
+                    step=self.trial.step.id, attempt_id=self.trial.attempt_id, verdict=verdict
+                )
             )
             reached("check.decided")
             verdicts.append(verdict)
@@ -173,11 +163,14 @@ class _Trial:
         return Tried("success", output=tried.output, verdicts=tuple(verdicts))
 
     def _price(self, acted: Acted, outcome: Outcome) -> Decimal | None:
-        """What the meter was charged: nothing where no call was made, or it was cancelled."""
+        """What the call itself was charged; a model's cost stands on a record of its own.
+
+        Nothing where no call was made, or it was cancelled.
+        """
         uncharged = acted.reused == "ledger" or outcome == "cancelled"
-        return Decimal(0) if uncharged else self.tool.spec.usd
+        return Decimal(0) if uncharged else self.capability.spec.usd
 
     def _shown(self, got: Returned | Failure) -> tuple[str, ...]:
         if not isinstance(got, Returned):
             return ()
-        return evidence_of(self.tool.spec, self.ready.args, got.output)
+        return evidence_of(self.capability.spec, self.trial.ready.args, got.output)

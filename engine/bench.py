@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from plangate.budget.meter import Meter
     from plangate.engine.authorizer import Authorizer
     from plangate.engine.overrun import Overrun
+    from plangate.engine.working import StepModel
     from plangate.journal.reference import Ref
     from plangate.journal.session import Session
     from plangate.plan.catalog import Catalog
@@ -80,6 +81,9 @@ class Bench:
     authorizer: Authorizer = field(default_factory=RecordedRights)
     started_s: float = field(default_factory=time.monotonic)
     brake: Brake = field(default_factory=Brake)
+    step_model: StepModel | None = None
+    """Carries model steps out; None: there is none."""
+
     credentials: Credentials | None = None
     """Asked for each call of a tool that names scopes or takes secrets."""
 

@@ -28,7 +28,7 @@ MAX_OUTPUT_BYTES = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """What a tool returned, already checked against its output schema."""
+    """What a call returned, already checked against its output schema."""
 
     output: Mapping[str, Json]
 
@@ -92,15 +92,15 @@ async def call(
     except BaseException:
         watch.abandon()
         raise
-    return judge_output(tool, raw)
+    return judge_output(tool.spec, raw)
 
 
-def judge_output(tool: Tool, raw: object) -> Returned | Failure:
+def judge_output(spec: ToolSpec, raw: object) -> Returned | Failure:
     """Check a result against the contract: its shape (L0), its size, and that it is JSON.
 
     What looks like a secret is masked here, before anything is stored, checked or handed on.
     """
-    name = tool.spec.name
+    name = spec.name
     if not isinstance(raw, Mapping):
         return Failure("unexpected_state", "output_schema", f"{name} returned no JSON object")
     try:
@@ -112,7 +112,7 @@ def judge_output(tool: Tool, raw: object) -> Returned | Failure:
     size = len(body)
     if size > MAX_OUTPUT_BYTES:
         return Failure("unexpected_state", "output_too_large", f"{name} returned {size:,} bytes")
-    for misfit in compile_shape(tool.spec.output).accepts(raw):
+    for misfit in compile_shape(spec.output).accepts(raw):
         where = misfit.path or "result"
         says = redact(f"{name}: {where} {misfit.says}")
         return Failure("unexpected_state", "output_schema", says)

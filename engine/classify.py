@@ -1,4 +1,4 @@
-"""What an exception of a tool means. Foreign code ends here; nothing of it travels further.
+"""What an exception of a tool means, or a fault of a model. Foreign code ends here, for good.
 
 After a call that may have acted, anything but the tool's own word is *unknown*, never failed.
 """
@@ -9,10 +9,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from plangate.models.retry import Retry
 from plangate.plan.secrets import MASK, masked
 from plangate.tools.answers import NotSent, Refused, ToolFailed
 
 if TYPE_CHECKING:
+    from plangate.models.fault import Fault
     from plangate.plan.catalog import ToolSpec
     from plangate.plan.outcome import Outcome
 
@@ -27,11 +29,13 @@ _READ_CHARS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A tool call that did not return."""
+    """A call that did not return what it should."""
 
     outcome: Outcome
     code: str
     says: str
+    after_s: float = 0.0
+    """How long the outside asks us to wait before another try."""
 
 
 def classify(spec: ToolSpec, exc: BaseException) -> Failure:
@@ -53,6 +57,15 @@ def classify(spec: ToolSpec, exc: BaseException) -> Failure:
     if spec.effect.acts:
         return Failure("unknown", code, says)
     return Failure("transient" if isinstance(exc, OSError) else "permanent", code, says)
+
+
+def classify_fault(model: str, fault: Fault) -> Failure:
+    """Sort how a model failed. It has changed nothing, so nothing is unknown."""
+    retry = Retry()
+    waits = f", retry after {fault.after_s:.0f} s" if fault.after_s else ""
+    says = redact(f"model {model!r}: {fault.code}{waits}. {fault.hint}")
+    outcome: Outcome = "transient" if retry.wants(fault) else "permanent"
+    return Failure(outcome, fault.code, says, after_s=fault.after_s)
 
 
 def redact(text: str) -> str:

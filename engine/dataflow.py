@@ -15,6 +15,7 @@ from plangate.engine.queue import Gone, Limits, Needs, ReadyQueue
 from plangate.engine.release import known_args
 from plangate.engine.steps import Ended, handed_over, record_end, routed, run_step
 from plangate.engine.triggers import Halt, Reason, halt_of
+from plangate.plan.contract import MODEL, MODEL_AT_ONCE, contract_of
 from plangate.plan.effects import claims_of
 from plangate.plan.errors import BudgetExceeded, ConfigError
 from plangate.plan.joins import is_strict
@@ -75,7 +76,8 @@ class _Flow:
                 name: spec.concurrency
                 for name, spec in bench.catalog.tools.items()
                 if spec.concurrency is not None
-            },
+            }
+            | {MODEL: MODEL_AT_ONCE},
         )
         self.queue = ReadyQueue(bench.plan, bench.seconds, limits, self._holds)
         view = bench.session.view
@@ -219,13 +221,13 @@ class _Flow:
 
     def _cancel_reads(self) -> None:
         for step_id, task in self.running.items():
-            spec = self.bench.catalog.tools.get(self.bench.plan.by_id[step_id].tool or "")
+            spec = contract_of(self.bench.plan.by_id[step_id], self.bench.catalog)
             if spec is None or not spec.effect.acts:
                 task.cancel()
 
     def _needs(self, step_id: str) -> Needs:
         step = self.bench.plan.by_id[step_id]
-        spec = self.bench.catalog.tools.get(step.tool or "")
+        spec = contract_of(step, self.bench.catalog)
         if spec is None:
             return _NOTHING
         if not (spec.reads or spec.writes or step.claims):

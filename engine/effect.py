@@ -206,7 +206,7 @@ class Act:
         if row.output is None:
             says = "the effect is done but left no usable result"
             return Failure("unexpected_state", row.error_code or "no_result", says)
-        return judge_output(self.tool, self.bench.session.load(row.output))
+        return judge_output(self.tool.spec, self.bench.session.load(row.output))
 
     async def _found(self, row: EffectRow) -> Found:
         """An intent without an outcome: the outside may know what became of it."""
@@ -226,7 +226,7 @@ class Act:
         """The effect happened: take over what the outside knows of it."""
         if found.operation_id is not None and self.tool.spec.settles:
             return await self.accepted(found.operation_id)
-        got = judge_output(self.tool, found.output)
+        got = judge_output(self.tool.spec, found.output)
         code = "" if isinstance(got, Returned) else got.code
         await self.settle("done", got=got, code=code)
         return got
@@ -255,7 +255,7 @@ class Act:
             reached("effect.polled")
             record_operation(self.bench, self.tool, self.context.attempt_id, operation)
             if operation is not None and operation.state == "done":
-                got = judge_output(self.tool, operation.output)
+                got = judge_output(self.tool.spec, operation.output)
                 code = "" if isinstance(got, Returned) else got.code
                 await self.settle("done", got=got, code=code, business=operation.business_state)
                 return got

@@ -75,7 +75,7 @@ def _record(
     said: Mapping[str, Json],
     output: object,
 ) -> None:
-    got = judge_output(tool, output)
+    got = judge_output(tool.spec, output)
     kept = got.output if isinstance(got, Returned) else None
     stored = bench.session.put({**said, "output": kept})
     code = "" if isinstance(got, Returned) or output is None else got.code

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from plangate.engine.denials import refusal_of_denial
 from plangate.engine.labels import refusal_of_flow
+from plangate.plan.contract import MODEL, contract_of
 from plangate.plan.joins import is_strict
 from plangate.plan.secrets import mask_in, secret_in
 from plangate.plan.shape.shape import compile_shape
@@ -56,8 +57,8 @@ class Held:
 
 
 def prepare(bench: Bench, step: Step) -> Ready | Held:
-    """Decide whether a tool step may run, with the values of this moment."""
-    spec = bench.catalog.tools.get(step.tool or "")
+    """Decide whether a step that calls something may run, with the values of this moment."""
+    spec = contract_of(step, bench.catalog)
     held = (
         overtaken(bench, step)
         or _denied(bench, step)
@@ -83,9 +84,10 @@ def overtaken(bench: Bench, step: Step) -> Held | None:
 
 
 def refused_now(bench: Bench, step: Step) -> bool:
-    """True if a tool step cannot be released any more, whatever its values are."""
-    spec = bench.catalog.tools.get(step.tool or "")
-    return step.tool is not None and _rights(bench, step, spec) is not None
+    """True if a step cannot be released any more, whatever its values are."""
+    spec = contract_of(step, bench.catalog)
+    calls = step.tool is not None or spec is not None
+    return calls and _rights(bench, step, spec) is not None
 
 
 def known_args(bench: Bench, step: Step) -> Mapping[str, Json]:
@@ -118,6 +120,9 @@ def _gone(bench: Bench, step: Step) -> Held:
 def _rights(bench: Bench, step: Step, spec: ToolSpec | None) -> Held | None:
     if spec is None:
         return _gone(bench, step)
+    if step.kind == MODEL and bench.step_model is None:
+        says = "no model is set to carry model steps out"
+        return Held("failed", "denied", "model_gone", says)
     if step.tool_version not in (None, spec.version):
         says = f"it was planned with {spec.name}@{step.tool_version}; today it is {spec.version}"
         return Held("failed", "denied", "version_drift", says)
@@ -138,7 +143,7 @@ def _arguments(bench: Bench, step: Step, spec: ToolSpec) -> Mapping[str, Json] |
     if where := secret_in(args):
         says = f"argument {where} holds what looks like a secret; it takes secret://name instead"
         return Held("failed", "denied", "secret_in_arguments", says)
-    if where := mask_in(args):
+    if step.kind != MODEL and (where := mask_in(args)):  # a model reads around what is masked
         says = f"argument {where} was masked as a secret; hand it over as secret://name instead"
         return Held("failed", "denied", "masked_argument", says)
     for misfit in compile_shape(spec.params).accepts(args):

@@ -14,25 +14,25 @@ if TYPE_CHECKING:
     from plangate.plan.catalog import ToolSpec
     from plangate.plan.outcome import Outcome
 
-Repeat: TypeAlias = Literal["free", "keyed", "reconciled", "once"]
-"""How safe a repeat is: `free` a read · `keyed` the outside knows the effect key and acts once ·
-`reconciled` the outside can be asked · `once` neither."""
+Repeat: TypeAlias = Literal["free", "sampled", "keyed", "reconciled", "once"]
+"""How safe a repeat is: `free` a read · `sampled` a model, which may answer otherwise next time ·
+`keyed` the outside knows the effect key and acts once · `reconciled` the outside can be asked ·
+`once` neither."""
 
 Next: TypeAlias = Literal["retry", "reconcile", "route", "ask"]
 
+_COLUMNS: tuple[Repeat, ...] = ("free", "sampled", "keyed", "reconciled", "once")
+_ROWS: Mapping[Outcome, tuple[Next, ...]] = {
+    "transient": ("retry", "retry", "retry", "retry", "retry"),
+    "unknown": ("retry", "retry", "retry", "reconcile", "ask"),
+    "unexpected_state": ("route", "retry", "route", "route", "route"),
+    "permanent": ("route", "route", "route", "route", "route"),
+    "business_rejection": ("route", "route", "route", "route", "route"),
+    "denied": ("route", "route", "route", "route", "route"),
+    "cancelled": ("route", "route", "route", "route", "route"),
+}
 MATRIX: Mapping[Outcome, Mapping[Repeat, Next]] = {
-    "transient": {"free": "retry", "keyed": "retry", "reconciled": "retry", "once": "retry"},
-    "unknown": {"free": "retry", "keyed": "retry", "reconciled": "reconcile", "once": "ask"},
-    "permanent": {"free": "route", "keyed": "route", "reconciled": "route", "once": "route"},
-    "unexpected_state": {"free": "route", "keyed": "route", "reconciled": "route", "once": "route"},
-    "business_rejection": {
-        "free": "route",
-        "keyed": "route",
-        "reconciled": "route",
-        "once": "route",
-    },
-    "denied": {"free": "route", "keyed": "route", "reconciled": "route", "once": "route"},
-    "cancelled": {"free": "route", "keyed": "route", "reconciled": "route", "once": "route"},
+    outcome: dict(zip(_COLUMNS, row, strict=True)) for outcome, row in _ROWS.items()
 }
 """`transient` of an acting tool is the tool's own word that it did not act."""
 
@@ -77,7 +77,7 @@ def decide(context: RetryContext) -> Next:
     )
     if not spent:
         return "retry"
-    acted = context.outcome == "unknown" and context.repeat != "free"
+    acted = context.outcome == "unknown" and context.repeat not in ("free", "sampled")
     return "ask" if acted else "route"
 
 

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Literal
 from plangate.engine.asked import answer_to
 from plangate.engine.attempt import Tried, attempt
 from plangate.engine.authorizer import authorized
+from plangate.engine.capability import capability_of
 from plangate.engine.checks import run_check
 from plangate.engine.effect import DID_NOT_HAPPEN, was_begun
 from plangate.engine.release import Held, Ready, prepare
 from plangate.engine.reread import reread
-from plangate.engine.retry import Next, RetryContext, decide, delay_s, repeat_of
+from plangate.engine.retry import Next, RetryContext, decide, delay_s
 from plangate.journal.events import StepEnded, StepReleased, VerdictReached
 from plangate.journal.ledger import UNSETTLED
 from plangate.journal.points import reached
+from plangate.plan.contract import contract_of
 from plangate.plan.errors import Denied
 from plangate.plan.shape.scope import output_shape
 from plangate.plan.value.frozen import digest
@@ -24,9 +26,9 @@ from plangate.plan.verdict import EvidenceRef, Verdict
 
 if TYPE_CHECKING:
     from plangate.engine.bench import Bench
+    from plangate.engine.capability import Capability
     from plangate.plan.outcome import Outcome
     from plangate.plan.value.step import Action, Step
-    from plangate.tools.tool import Tool
 
 _MOST_RECONCILES = 3
 
@@ -57,7 +59,7 @@ async def run_step(bench: Bench, step: Step) -> Ended:
     Raises:
         BudgetExceeded, LeaseLost: The step stays pending.
     """
-    ended = await _human(bench, step) if step.kind == "human" else await _tool(bench, step)
+    ended = await _human(bench, step) if step.kind == "human" else await _called(bench, step)
     return record_end(bench, handed_over(bench, step, ended))
 
 
@@ -84,15 +86,15 @@ def record_end(bench: Bench, ended: Ended) -> Ended:
     return ended
 
 
-async def _tool(bench: Bench, step: Step) -> Ended:
-    tool = bench.tools.get(step.tool or "")
+async def _called(bench: Bench, step: Step) -> Ended:
+    capability = capability_of(bench, step)
     reconciles = tries = 0
     while True:
         bench, ready = await _looked_at(bench, step)
         reached("step.looked_at")
         if isinstance(ready, Held):
             return await _stopped(bench, step, ready)
-        if tool is None:
+        if capability is None:
             return routed(step, "failed", "denied", "tool_gone", "the tool has no body here")
         if not tries:
             bench.session.emit(
@@ -101,10 +103,10 @@ async def _tool(bench: Bench, step: Step) -> Ended:
             reached("step.released")
             bench.report({"type": "step_released", "step": step.id})
         tries += 1
-        tried = await attempt(bench, step, tool, ready)
+        tried = await attempt(bench, step, capability, ready)
         if tried.outcome == "success":
             return _verified(step, tried)
-        follow = _next(bench, step, tool, tried, tries)
+        follow = _next(bench, capability, tried, tries)
         if follow == "reconcile":
             reconciles += 1
             follow = "retry" if reconciles < _MOST_RECONCILES else "ask"
@@ -115,7 +117,7 @@ async def _tool(bench: Bench, step: Step) -> Ended:
 
 async def _paused(bench: Bench, tried: Tried, tries: int) -> bool:
     """Wait before the next attempt; False where there is none, since the run is stopping."""
-    await bench.brake.pause(delay_s(tries, bench.jitter()))
+    await bench.brake.pause(max(tried.after_s, delay_s(tries, bench.jitter())))
     if not bench.brake.pulled:
         return True
     if not (bench.brake.final and tried.outcome == "unknown"):
@@ -151,16 +153,16 @@ async def _looked_at(bench: Bench, step: Step) -> tuple[Bench, Ready | Held]:
     return bench, await reread(bench, step, ready)
 
 
-def _next(bench: Bench, step: Step, tool: Tool, tried: Tried, tries: int) -> Next:
+def _next(bench: Bench, capability: Capability, tried: Tried, tries: int) -> Next:
     if tried.code == DID_NOT_HAPPEN:
         return "retry"  # it was no try of its own
     limit = bench.plan.budget.max_seconds
     return decide(
         RetryContext(
             outcome=tried.outcome,
-            repeat=repeat_of(tool.spec),
+            repeat=capability.repeat,
             attempt=tries,
-            max_attempts=tool.spec.max_attempts,
+            max_attempts=capability.spec.max_attempts,
             seconds_left=None if limit is None else limit - bench.elapsed_s(),
         )
     )
@@ -203,7 +205,7 @@ def handed_over(bench: Bench, step: Step, ended: Ended) -> Ended:
     """Let a stand-in take over a failure; never one of an act that may have happened."""
     if ended.action != "fallback" or ended.status != "failed":
         return ended
-    spec = bench.catalog.tools.get(step.tool or "")
+    spec = contract_of(step, bench.catalog)
     if ended.outcome in ("unknown", "unexpected_state") and (spec is None or spec.effect.acts):
         return ended  # a result that nobody expected is one: the act was done
     return replace(ended, status="handed_over")

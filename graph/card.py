@@ -14,6 +14,7 @@ from plangate.graph.arguments import resolved
 from plangate.graph.fallout import Loss
 from plangate.graph.lens import Lens, block, in_markdown
 from plangate.plan.catalog import Catalog
+from plangate.plan.contract import contract_of
 from plangate.plan.facts import PlanEstimate, Range, StepEstimate
 from plangate.plan.value.frozen import Json, digest
 from plangate.plan.value.plan import Condition, Plan
@@ -40,7 +41,7 @@ class Known:
 
 def step_card(step: Step, known: Known, loss: Loss, lens: Lens) -> Shown:
     """Return a step as it will run, and what else would not if it were denied."""
-    spec = known.catalog.tools.get(step.tool or "")
+    spec = contract_of(step, known.catalog)
     priced = known.priced.get(step.id)
     before = lens.escaped
     given = resolved(step, known.values)
@@ -50,7 +51,7 @@ def step_card(step: Step, known: Known, loss: Loss, lens: Lens) -> Shown:
         "objective": lens.text(step.objective),
         "capability": step.capability,
         "tool_version": lens.text(step.tool_version or (spec.version if spec else "")),
-        "tool_summary": lens.text(spec.summary) if spec else None,
+        "tool_summary": lens.text(spec.summary) if spec and step.tool else None,
         "effect": spec.effect.value if spec else None,
         "external": spec.external if spec else None,
         "undo": spec.undo.tool if spec and spec.undo else None,
@@ -73,6 +74,7 @@ def step_card(step: Step, known: Known, loss: Loss, lens: Lens) -> Shown:
         "question": None
         if step.question is None
         else lens.value(step.question.model_dump(mode="json")),
+        "output": None if step.output is None else lens.value(step.output),
         "estimate": None if priced is None else _step_price(priced),
     }
 

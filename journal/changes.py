@@ -101,6 +101,9 @@ def _outside_asked(event: OutsideAsked, view: RunView) -> None:
 @change.register(ModelCalled)
 def _model_called(event: ModelCalled, view: RunView) -> None:
     view.model_calls += 1
+    seen = view.attempts.get(event.attempt_id or "")
+    if seen is not None:
+        view.attempts[seen.started.attempt_id] = replace(seen, answered=True)
     view.tokens += event.input_tokens + event.output_tokens
     _spend(view, event.usd)
 
@@ -225,7 +228,7 @@ def _released(event: StepReleased, view: RunView) -> None:
 def _attempt_started(event: AttemptStarted, view: RunView) -> None:
     view.attempts[event.attempt_id] = AttemptView(event)
     view.tries[event.step] += 1
-    view.tool_calls += "@" in event.capability
+    view.tool_calls += event.asks is None and "@" in event.capability
     if event.plan_version == view.version:
         step = _step(view, event.step)
         attempts = (*step.attempts, event.attempt_id)

@@ -2,19 +2,21 @@
 
 An owner that died, or lost the run, can end nothing any more. So that each attempt has exactly one
 end, whoever takes the run over writes it: from the ledger's row where the attempt acted, as unknown
-where it may have, and as cancelled where it cannot have.
+where it may have, and as cancelled where it cannot have. A model that was asked may have answered,
+and is paid for either way: the call is recorded at the most that was held back for it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from plangate.journal.events import AttemptEnded
+from plangate.journal.events import AttemptEnded, ModelCalled
 from plangate.journal.ledger import UNSETTLED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from plangate.journal.asked import ModelAsked
     from plangate.journal.events import AttemptStarted
     from plangate.journal.ledger import EffectRow
     from plangate.journal.view import RunView
@@ -28,16 +30,33 @@ def has_cut(view: RunView) -> bool:
     return any(each.ended is None for each in view.attempts.values())
 
 
-def ends_of_cut(view: RunView, effects: Sequence[EffectRow]) -> Iterator[AttemptEnded]:
-    """Yield the end of each attempt that has none.
+def ends_of_cut(
+    view: RunView, effects: Sequence[EffectRow]
+) -> Iterator[ModelCalled | AttemptEnded]:
+    """Yield the end of each attempt that has none, and the call of a model that went with it.
 
     Args:
         view: The run, as its former owner left it.
         effects: Its rows of the ledger.
     """
     for each in list(view.attempts.values()):
-        if each.ended is None:
-            yield _end(each.started, effects)
+        if each.ended is not None:
+            continue
+        if each.started.asks is not None and not each.answered:
+            yield _lost(each.started, each.started.asks)
+        yield _end(each.started, effects)
+
+
+def _lost(started: AttemptStarted, asked: ModelAsked) -> ModelCalled:
+    return ModelCalled(
+        **dict(asked),
+        step=started.step,
+        attempt_id=started.attempt_id,
+        ok=False,
+        error_code=OWNER_GONE,
+        estimated=True,
+        latency_s=0.0,
+    )
 
 
 def _end(started: AttemptStarted, effects: Sequence[EffectRow]) -> AttemptEnded:

@@ -13,6 +13,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, TypeAdapter
 
+from plangate.journal.asked import ModelAsked
 from plangate.journal.causes import Cause, GoalRevised, RunFollowed
 from plangate.journal.grounds import Fingerprinted, OutsideAsked
 from plangate.journal.questions import (
@@ -61,11 +62,15 @@ class ModelCalled(Frozen):
 
     type: Literal["model_called"] = "model_called"
     role: str
-    """planner, critic, reflector, replanner, judge."""
+    """planner, critic, reflector, replanner, judge, step."""
 
     model: str
     prompt: str
     prompt_sha256: str
+    step: str | None = None
+    """The step that asked; None: it was asked for the run as a whole."""
+
+    attempt_id: str | None = None
     ok: bool
     error_code: str = ""
     input_tokens: int
@@ -160,7 +165,10 @@ class AttemptStarted(Frozen):
     step: str
     plan_version: int
     capability: str
-    """`tool@version` or the kind of the step."""
+    """`tool@version`, or `model:<name>@<first digits of the prompt's hash>`."""
+
+    asks: ModelAsked | None = None
+    """Of a try that asks a model."""
 
     args: Ref
     args_sha256: str

@@ -44,3 +44,6 @@ class AttemptView:
     ended: AttemptEnded | None = None
     ended_seq: int = 0
     """Number of the event that ended it; tells what a decision could rest on."""
+
+    answered: bool = False
+    """Of a try that asks a model: True once the call is on the record with what it cost."""

@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Generic, Required, TypedDict
 
 from plangate.budget.prices import PriceBook, Usage, usage_cost
 from plangate.budget.tokens import Counted, count_text
+from plangate.journal.asked import ModelAsked
 from plangate.journal.events import ModelCalled
 from plangate.models.chat import Prepared, RawReply, raw_reply
 from plangate.models.fault import Fault, fault_of
-from plangate.models.reading import F, Flaw, read_as
+from plangate.models.form import T
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from plangate.budget.meter import Meter, Reservation
+    from plangate.models.form import Form
+    from plangate.models.reading import Flaw
     from plangate.models.retry import Retry
     from plangate.prompts.loader import Prompt
 
@@ -36,15 +39,22 @@ class Metered(TypedDict, total=False):
     meter: Meter
     """Limits of the run; without one nothing is reserved."""
 
+    elapsed_s: float
+    """Seconds of execution so far, for the limits in time."""
+
+    step: str
+    """The step that asks; without one it is asked for the run as a whole."""
+
+    attempt_id: str
     retry: Retry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply(Generic[F]):
+class Reply(Generic[T]):
     """An answer that came, usable or not."""
 
     text: str
-    value: F | None
+    value: T | None
     """None where the text does not hold what was asked for, or nothing was."""
 
     flaws: tuple[Flaw, ...] = ()
@@ -55,7 +65,7 @@ class Reply(Generic[F]):
 
 
 @dataclass(frozen=True, slots=True)
-class Asking(Generic[F]):
+class Asking(Generic[T]):
     """One question, asked as often as it takes."""
 
     model: Prepared
@@ -63,12 +73,19 @@ class Asking(Generic[F]):
     messages: list[dict[str, str]]
     sent: Counted
     role: str
-    schema: type[F] | None
+    schema: Form[T] | None
     metered: Metered
 
-    async def once(self) -> Reply[F] | Fault:
-        """Make one attempt. An expected failure is returned, never raised."""
-        reservation = self._reserve()
+    async def once(self) -> Reply[T] | Fault:
+        """Reserve and make one attempt. An expected failure is returned, never raised.
+
+        Raises:
+            BudgetExceeded: It would pass a limit; it was not made.
+        """
+        return await self.made(self.reserve())
+
+    async def made(self, reservation: Reservation | None) -> Reply[T] | Fault:
+        """Make one attempt, and settle what was reserved for it."""
         began = monotonic()
         try:
             message = await self.model.runnable.ainvoke(self.messages)
@@ -90,21 +107,48 @@ class Asking(Generic[F]):
         self._record(used, reservation, began, code, estimated=raw.usage is None, reply=kept)
         return Fault(code=code) if raw.finish in ("refusal", "content_filter") else reply
 
-    def _read(self, raw: RawReply) -> Reply[F]:
+    def _read(self, raw: RawReply) -> Reply[T]:
         cut_off = raw.finish == "length"
         if self.schema is None:
             return Reply(text=raw.text, value=None, cut_off=cut_off)
-        read = read_as(self.schema, raw.text)
+        read = self.schema.read(raw.text)
         if isinstance(read, tuple):
             return Reply(text=raw.text, value=None, flaws=read, cut_off=cut_off)
         return Reply(text=raw.text, value=read, cut_off=cut_off)
 
-    def _reserve(self) -> Reservation | None:
+    def reserve(self) -> Reservation | None:
+        """Hold back the most that an attempt may cost; None where nothing is limited.
+
+        Raises:
+            BudgetExceeded: A limit would be passed.
+        """
         meter = self.metered.get("meter")
         if meter is None:
             return None
-        most = Usage(input_tokens=self.sent.tokens, output_tokens=self.model.most_output)
-        return meter.reserve("model", usd=self._price(most), tokens=most.total)
+        return meter.reserve(
+            "model",
+            usd=self._price(self._most),
+            tokens=self._most.total,
+            elapsed_s=self.metered.get("elapsed_s", 0.0),
+        )
+
+    @property
+    def at_most(self) -> ModelAsked:
+        """What is about to be asked, for the record of a call whose end may be lost."""
+        return ModelAsked(
+            role=self.role,
+            model=self.model.name,
+            prompt=self.prompt.name,
+            prompt_sha256=self.prompt.sha256,
+            input_tokens=self._most.input_tokens,
+            output_tokens=self._most.output_tokens,
+            usd=self._price(self._most),
+            price_table=self.metered["book"].table,
+        )
+
+    @property
+    def _most(self) -> Usage:
+        return Usage(input_tokens=self.sent.tokens, output_tokens=self.model.most_output)
 
     def _record(
         self,
@@ -125,6 +169,8 @@ class Asking(Generic[F]):
                 model=self.model.name,
                 prompt=self.prompt.name,
                 prompt_sha256=self.prompt.sha256,
+                step=self.metered.get("step"),
+                attempt_id=self.metered.get("attempt_id"),
                 ok=not code,
                 error_code=code,
                 input_tokens=used.input_tokens,
@@ -152,7 +198,7 @@ class Asking(Generic[F]):
         return usage_cost(usage, self.model.name, self.metered["book"])
 
 
-def _code(raw: RawReply, reply: Reply[F]) -> str:
+def _code(raw: RawReply, reply: Reply[T]) -> str:
     if raw.finish:
         return raw.finish
     return reply.flaws[0].code if reply.flaws else ""

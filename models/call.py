@@ -23,7 +23,7 @@ from plangate.plan.errors import ModelFailed
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from plangate.models.reading import F
+    from plangate.models.form import Form, T
     from plangate.plan.value.frozen import Json
     from plangate.prompts.loader import Prompt
 
@@ -35,9 +35,9 @@ async def call_model(
     values: Mapping[str, Json],
     *,
     role: str,
-    schema: type[F],
+    schema: Form[T],
     **metered: Unpack[Metered],
-) -> F: ...
+) -> T: ...
 @overload
 async def call_model(
     chat: Any,
@@ -54,9 +54,9 @@ async def call_model(
     values: Mapping[str, Json],
     *,
     role: str,
-    schema: type[F] | None = None,
+    schema: Form[T] | None = None,
     **metered: Unpack[Metered],
-) -> F | str:
+) -> T | str:
     """Ask a model and return its answer as `schema`, or as text.
 
     Args:
@@ -64,7 +64,7 @@ async def call_model(
         prompt: What is asked.
         values: Of its slots; what is no text is written as JSON.
         role: Who asks: planner, critic, judge, ...
-        schema: The class of the answer.
+        schema: The form of the answer; None: text.
         **metered: See `Metered`.
 
     Raises:
@@ -87,9 +87,9 @@ async def ask_model(
     values: Mapping[str, Json],
     *,
     role: str,
-    schema: type[F] | None = None,
+    schema: Form[T] | None = None,
     **metered: Unpack[Metered],
-) -> Reply[F]:
+) -> Reply[T]:
     """Ask a model and return what it wrote, also where that is not what was asked for.
 
     For callers that can answer an unusable text themselves, as the planner does with issues.
@@ -107,22 +107,47 @@ async def ask_model(
         BudgetExceeded: As for `call_model`.
         ConfigError: As for `call_model`.
     """
-    rendered = prompt.render(**{name: render_value(value) for name, value in values.items()})
-    model = prepared(chat, schema)
-    messages = rendered.messages
-    messages[0]["content"] += model.spoken
-    sent = await asyncio.to_thread(count_messages, messages, model.name, schema=model.schema)
-    asking = Asking(model, prompt, messages, sent, role, schema, metered)
+    asking = await question(chat, prompt, values, role=role, schema=schema, **metered)
     retry = metered.get("retry", Retry())
-    result: Reply[F] | Fault = await AsyncRetrying(
+    result: Reply[T] | Fault = await AsyncRetrying(
         stop=stop_after_attempt(retry.attempts),
         wait=retry.wait,
         retry=retry_if_result(retry.wants),
         retry_error_callback=lambda state: state.outcome.result() if state.outcome else None,
     )(asking.once)
     if isinstance(result, Fault):
-        raise _failed(result, model.name, role) from result.cause
+        raise _failed(result, asking.model.name, role) from result.cause
     return result
+
+
+async def question(
+    chat: Any,
+    prompt: Prompt,
+    values: Mapping[str, Json],
+    *,
+    role: str,
+    schema: Form[T] | None = None,
+    **metered: Unpack[Metered],
+) -> Asking[T]:
+    """Make a question ready, for a caller that decides itself about each attempt.
+
+    Args:
+        chat: As for `call_model`, like the rest.
+        prompt: The same.
+        values: The same.
+        role: The same.
+        schema: The same.
+        **metered: The same; `retry` means nothing here.
+
+    Raises:
+        ConfigError: As for `call_model`.
+    """
+    rendered = prompt.render(**{name: render_value(value) for name, value in values.items()})
+    model = prepared(chat, schema)
+    messages = rendered.messages
+    messages[0]["content"] += model.spoken
+    sent = await asyncio.to_thread(count_messages, messages, model.name, schema=model.schema)
+    return Asking(model, prompt, messages, sent, role, schema, metered)
 
 
 def _failed(fault: Fault, model: str, role: str) -> ModelFailed:

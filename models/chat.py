@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from plangate.budget.prices import Usage
-from plangate.models.strict import response_format, strict_schema
 from plangate.plan.errors import ConfigError
 from plangate.prompts.loader import load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from plangate.plan.value.frozen import Frozen
+    from plangate.models.form import Form
 
 MOST_OUTPUT_TOKENS = 8_000
 """Reserved for an answer where the model has no limit of its own: a draft of sixty steps."""
@@ -53,13 +52,13 @@ class RawReply:
     """`length`, `content_filter`, `refusal`, or empty for an ordinary end."""
 
 
-def prepared(chat: Any, kind: type[Frozen] | None) -> Prepared:
+def prepared(chat: Any, form: Form[Any] | None) -> Prepared:
     """Prepare a chat model.
 
     Args:
         chat: Any LangChain chat model. One of langchain-openai is copied with its own retries off,
             since they are invisible: each attempt has to be counted.
-        kind: The class that the answer should have, or None for text.
+        form: What the answer should be, or None for text.
 
     Raises:
         ConfigError: It would call by itself more often than it is asked to.
@@ -67,14 +66,16 @@ def prepared(chat: Any, kind: type[Frozen] | None) -> Prepared:
     chat = _counted(chat)
     name = model_name(chat)
     most = getattr(chat, "max_tokens", None) or MOST_OUTPUT_TOKENS
-    if _is_openai(chat) and kind is not None and not chat.use_responses_api:
-        body = {**(chat.extra_body or {}), "response_format": response_format(kind)}
-        schema = strict_schema(kind)
+    wanted = form.response_format if form is not None else None
+    if form is not None and wanted and _is_openai(chat) and not chat.use_responses_api:
+        body = {**(chat.extra_body or {}), "response_format": wanted}
         # In `extra_body`, since the SDK parses its own argument and then loses the usage of
         # an answer that does not fit (tried).
         runnable = chat.bind(extra_body=body)
-        return Prepared(runnable=runnable, name=name, schema=schema, spoken="", most_output=most)
-    return Prepared(runnable=chat, name=name, schema=None, spoken=_spoken(kind), most_output=most)
+        return Prepared(
+            runnable=runnable, name=name, schema=form.strict, spoken="", most_output=most
+        )
+    return Prepared(runnable=chat, name=name, schema=None, spoken=_spoken(form), most_output=most)
 
 
 def model_name(chat: Any) -> str:
@@ -101,10 +102,10 @@ def raw_reply(message: Any) -> RawReply:
     )
 
 
-def _spoken(kind: type[Frozen] | None) -> str:
-    if kind is None:
+def _spoken(form: Form[Any] | None) -> str:
+    if form is None:
         return ""
-    schema = json.dumps(strict_schema(kind), separators=(",", ":"))
+    schema = json.dumps(form.told, separators=(",", ":"), ensure_ascii=False)
     return "\n\n" + load("schema").render(schema=schema).system
 
 

@@ -6,19 +6,21 @@ plan (unknown steps and tools, types, cycles) is left to the validation layers.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
 from plangate.models.reading import read_as
 from plangate.models.wire import PlanDraft
 from plangate.plan.codes import issue
+from plangate.plan.contract import MODEL
 from plangate.plan.layers.run import read_plan
 from plangate.plan.value.frozen import canonical, digest, load_written
 from plangate.plan.value.plan import Author, Budget, Constraint, Plan
 from plangate.plan.value.refs import Ref, refs_in
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from plangate.models.reading import Flaw
     from plangate.models.wire import DraftArg, DraftCheck, DraftStep
@@ -74,10 +76,8 @@ def compile_draft(
 
 def task_type_of(tools: Sequence[str], catalog: Catalog) -> str:
     """Return the signature of a set of tools and their effects; never a model's text."""
-    used = {
-        name: catalog.tools[name].effect.value if name in catalog.tools else "unknown"
-        for name in tools
-    }
+    known = {name: spec.effect.value for name, spec in catalog.tools.items()} | {MODEL: "none"}
+    used = {name: known.get(name, "unknown") for name in tools}
     return f"tools-{digest(used)[:12]}"
 
 
@@ -89,7 +89,7 @@ class _Writer:
     issues: list[Issue] = field(default_factory=list)
 
     def plan(self, draft: PlanDraft) -> dict[str, Any]:
-        tools = [step.tool for step in draft.steps if step.tool is not None]
+        tools = [step.tool or step.kind for step in draft.steps if step.kind != "human"]
         return {
             "task_type": task_type_of(tools, self.catalog),
             "steps": [self._step(step) for step in draft.steps],
@@ -124,8 +124,23 @@ class _Writer:
                 for n, check in enumerate(step.checks, 1)
             ],
             "question": self._question(step),
+            "output": self._output(step),
             "expected_output": step.expected_output,
         }
+
+    def _output(self, step: DraftStep) -> Any:
+        if step.output_json is None:
+            return None
+        where, hint = "output_json", "Write one JSON Schema of an object, as JSON text."
+        try:
+            schema = load_written(step.output_json)
+            canonical(schema)
+        except ValueError:
+            schema = None
+        if not isinstance(schema, Mapping):
+            self._say("bad_value", step.id, where, "output_json is not a JSON object", hint)
+            return None
+        return schema
 
     def _question(self, step: DraftStep) -> dict[str, Any] | None:
         if step.question is None:

@@ -14,6 +14,21 @@ TIMEOUT_S = 120.0
 """For one attempt; a plan of sixty steps takes a slow model about a minute."""
 
 
+def named_model(name: str) -> str:
+    """Return the provider's name of a model, without opening it.
+
+    Raises:
+        ConfigError: It is not written `openai:<model>`.
+    """
+    provider, _, model = name.partition(":")
+    if provider != "openai" or not model:
+        raise ConfigError(
+            f"no model is named {name!r}",
+            hint="Write openai:<model>, or pass any LangChain chat model from Python.",
+        )
+    return model
+
+
 def open_model(name: str, *, base_url: str | None = None) -> ChatOpenAI:
     """Return the chat model that `name` means.
 
@@ -24,12 +39,7 @@ def open_model(name: str, *, base_url: str | None = None) -> ChatOpenAI:
     Raises:
         ConfigError: Another provider, no model, or no `OPENAI_API_KEY` where one is needed.
     """
-    provider, _, model = name.partition(":")
-    if provider != "openai" or not model:
-        raise ConfigError(
-            f"no model is named {name!r}",
-            hint="Write openai:<model>, or pass any LangChain chat model from Python.",
-        )
+    model = named_model(name)
     key = os.environ.get("OPENAI_API_KEY", "")
     if not key and base_url is None and "OPENAI_BASE_URL" not in os.environ:
         raise ConfigError(

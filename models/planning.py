@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from plangate.models.call import ask_model
 from plangate.models.chat import model_name
 from plangate.models.draft import compile_draft
+from plangate.models.form import form_of
 from plangate.models.render import render_catalog, render_issues, render_policy
 from plangate.models.wire import PlanDraft
 from plangate.plan.secrets import masked
@@ -75,7 +76,9 @@ async def draft_plan(chat: Any, brief: Brief, **metered: Unpack[Metered]) -> Dra
         "issues": render_issues(brief.issues),
         "feedback": brief.feedback,
     }
-    reply = await ask_model(chat, prompt, values, role="planner", schema=PlanDraft, **metered)
+    reply = await ask_model(
+        chat, prompt, values, role="planner", schema=form_of(PlanDraft), **metered
+    )
     text = masked(reply.text)
     compiled = compile_draft(
         reply.value if reply.value is not None and text == reply.text else text,

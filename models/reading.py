@@ -1,4 +1,4 @@
-"""Reads what a model wrote: the JSON object in a text, as one of our classes, or why not.
+"""Reads what a model wrote: the JSON object in a text, in the form asked for, or why not.
 
 Tolerant of what surrounds the object (a code fence, prose before and after), strict about the
 object: a cut-off answer is never completed by guessing.
@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
 
 from pydantic import ValidationError
 
-from plangate.plan.value.frozen import Frozen, each_once, parse
+from plangate.plan.value.frozen import Frozen, each_once, load_written, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from plangate.plan.shape.value import Shape
+    from plangate.plan.value.frozen import Json
 
 F = TypeVar("F", bound=Frozen)
 FlawCode: TypeAlias = Literal["unparsable", "missing_field", "unknown_field", "bad_value"]
@@ -31,6 +34,7 @@ _CODES: Mapping[str, FlawCode] = {
     "json_invalid": "unparsable",
     "missing": "missing_field",
     "extra_forbidden": "unknown_field",
+    "surplus": "unknown_field",
 }
 
 
@@ -55,7 +59,27 @@ def read_as(kind: type[F], text: str) -> F | tuple[Flaw, ...]:
     except ValidationError as exc:
         return flaws_of(exc)
     except (ValueError, RecursionError) as exc:
-        return (Flaw("unparsable", (), f"the JSON object in the answer: {exc}"[:_LONGEST_SAID]),)
+        return (_broken(exc),)
+
+
+def read_fitting(shape: Shape, text: str) -> Mapping[str, Json] | tuple[Flaw, ...]:
+    """Read the answer of a model as an object of a shape; never raises for what the text says."""
+    found = object_in(text)
+    if found is None:
+        return (Flaw("unparsable", (), _why_unparsable(text)),)
+    try:
+        value: Mapping[str, Json] = load_written(found)  # type: ignore[assignment]  # an object
+    except (ValueError, RecursionError) as exc:
+        return (_broken(exc),)
+    flaws = tuple(
+        Flaw(_CODES.get(each.kind, "bad_value"), tuple(each.path.split(".")), each.says)
+        for each in shape.accepts(value)[:_MOST_SHOWN]
+    )
+    return flaws or value
+
+
+def _broken(exc: Exception) -> Flaw:
+    return Flaw("unparsable", (), f"the JSON object in the answer: {exc}"[:_LONGEST_SAID])
 
 
 def flaws_of(error: ValidationError) -> tuple[Flaw, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from plangate.plan.contract import MODEL
 from plangate.plan.value.frozen import thaw
 
 if TYPE_CHECKING:
@@ -25,8 +26,10 @@ def render_catalog(catalog: Catalog) -> str:
 
 
 def render_policy(policy: Policy) -> str:
-    """Return one line a `require` rule, and the constants that a plan may use."""
+    """Return one line a `require` rule, whether models may be asked, and the usable constants."""
     lines = [line for rule in policy.requires for line in _require_lines(rule)]
+    if any(rule.tool in ("*", MODEL) for rule in policy.allows):
+        lines.append("- steps of kind `model` are possible")
     if policy.constants:
         shown = ", ".join(json.dumps(each, ensure_ascii=False) for each in policy.constants)
         lines.append(f"- literals that need no source: {shown}")

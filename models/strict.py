@@ -1,8 +1,8 @@
-"""The JSON Schema that a provider is held to, from one of our frozen classes.
+"""The JSON Schema that a provider is held to, from one of our frozen classes or from a plan.
 
 OpenAI's strict mode wants every object closed, every property required, no defaults and no
-`oneOf`. Bounds of texts stay in the class and are checked when the answer is read: fine-tuned
-models and several compatible servers refuse `maxLength`.
+`oneOf`. Bounds of texts are checked when the answer is read: fine-tuned models and several
+compatible servers refuse `maxLength`.
 
 Source: https://platform.openai.com/docs/guides/structured-outputs (supported schemas).
 """
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 _LEFT_OUT = frozenset({"title", "minLength", "maxLength"})
 _REFUSED = frozenset({"default", "oneOf", "allOf", "not", "discriminator", "prefixItems"})
 _DEFINES_NAMES = frozenset({"properties", "$defs"})
+_SAID = frozenset(
+    {"type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf"}
+    | {"$ref", "$defs", "description", "minimum", "maximum", "exclusiveMinimum"}
+    | {"exclusiveMaximum", "minItems", "maxItems", "pattern"}
+)
+"""Words that strict mode is known to take; a provider refuses a whole request over any other."""
 
 
 @cache
@@ -41,11 +47,18 @@ def strict_schema(kind: type[Frozen]) -> dict[str, Any]:
     return schema
 
 
-def response_format(kind: type[Frozen]) -> dict[str, Any]:
-    """Return what OpenAI's chat completions take as `response_format`."""
-    schema = strict_schema(kind)
-    named = {"name": kind.__name__, "strict": True, "schema": schema}
-    return {"type": "json_schema", "json_schema": named}
+def narrowed(schema: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return a schema in strict form whose answers all fit the one given; None: there is none.
+
+    An object that says nothing of further fields is closed. One with an optional field has no
+    strict form: a model that has to fill it in would invent something.
+    """
+    try:
+        closed: dict[str, Any] = _closed(_bare(schema))
+        faults = next(unsafe(closed), None) or next(_unknown(closed), None)
+    except (AttributeError, TypeError, ValueError, RecursionError):  # it is no schema at all
+        return None
+    return None if faults else closed
 
 
 def unsafe(schema: Mapping[str, Any]) -> Iterator[str]:
@@ -74,6 +87,27 @@ def _children(node: Mapping[str, Any], at: str) -> Iterator[tuple[str, Mapping[s
     yield from ((f"{at}.anyOf[{n}]", child) for n, child in enumerate(node.get("anyOf", ())))
     if "items" in node:
         yield f"{at}.items", node["items"]
+
+
+def _unknown(node: Mapping[str, Any]) -> Iterator[str]:
+    yield from sorted(node.keys() - _SAID)
+    if isinstance(node.get("type"), list) and "object" in node["type"]:
+        yield "an object among several types"
+    for _, child in _children(node, ""):
+        yield from _unknown(child)
+
+
+def _closed(node: Any, *, names: bool = False) -> Any:
+    if isinstance(node, list):
+        return [_closed(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    closes = not names and "properties" in node and "additionalProperties" not in node
+    found = {
+        key: _closed(value, names=not names and key in _DEFINES_NAMES)
+        for key, value in node.items()
+    }
+    return {**found, "additionalProperties": False} if closes else found
 
 
 def _bare(node: Any, *, names: bool = False) -> Any:

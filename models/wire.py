@@ -64,7 +64,7 @@ class DraftStep(Frozen):
     """One step."""
 
     id: Id
-    kind: Literal["tool", "human"]
+    kind: Literal["tool", "model", "human"]
     tool: Short | None
     objective: Line
     args: DraftArgs
@@ -72,6 +72,9 @@ class DraftStep(Frozen):
     when: Rule | None
     checks: Annotated[tuple[DraftCheck, ...], Field(max_length=10)]
     question: DraftQuestion | None
+    output_json: Annotated[str, Field(max_length=4000)] | None
+    """For `model`: the JSON Schema of its answer, as text; a free schema has no strict form."""
+
     expected_output: Line
 
 

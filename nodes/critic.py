@@ -9,6 +9,7 @@ from plangate.journal.events import PlanCriticized
 from plangate.journal.session import Session
 from plangate.models.call import call_model
 from plangate.models.critique import Criticism
+from plangate.models.form import form_of
 from plangate.nodes.kit import Kit
 from plangate.plan.errors import ModelFailed
 from plangate.plan.issue import Issue
@@ -30,7 +31,7 @@ async def critic(_: State, session: Session, kit: Kit) -> dict[str, Any]:
             load("critic"),
             {"goal": plan.goal, "plan": plan.model_dump_json(exclude_defaults=True)},
             role="critic",
-            schema=Criticism,
+            schema=form_of(Criticism),
             book=kit.book,
             on_call=session.emit,
             keep=session.put,

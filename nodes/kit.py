@@ -20,8 +20,10 @@ from plangate.engine.authorizer import Authorizer, RecordedRights, rights_now
 from plangate.engine.bench import Bench
 from plangate.engine.classify import redact
 from plangate.engine.denials import Denials
+from plangate.engine.working import StepModel
 from plangate.journal.clock import not_before
 from plangate.journal.session import Session
+from plangate.models.chat import model_name
 from plangate.nodes.worked import worked_before_s
 from plangate.plan.catalog import Catalog
 from plangate.plan.errors import ConfigError, PlangateError
@@ -84,6 +86,7 @@ class Kit:
 
     Args:
         model: A LangChain chat model for the planner, or None: templates only.
+        step_model: A chat model that carries model steps out, or None: no plan can have any.
         critic: Another chat model for the critic, or None: the critic is left out, and says so.
         verified: As `plangate.journal.verified.VerifiedRuns.counts`: past successes.
         authorizer: Knows what a principal may do now.
@@ -99,6 +102,7 @@ class Kit:
     budget: Budget
     now: Callable[[], datetime]
     model: Any = None
+    step_model: Any = None
     critic: Any = None
     verified: Callable[..., Mapping[str, int]] = _no_history
     jitter: Callable[[], float] = random
@@ -153,8 +157,14 @@ class Kit:
             history=self.history(self.catalog(session)),
             denied=Denials(session, self.registry).now(),
             turned_down=session.view.turned_down,
+            step_model=self.step_model_name,
             now=self.now(),
         )
+
+    @property
+    def step_model_name(self) -> str | None:
+        """Name of the model that carries model steps out; None: there is none."""
+        return None if self.step_model is None else model_name(self.step_model)
 
     def history(self, catalog: Catalog) -> History:
         """Return the past successes that count: under these very contracts and rules, not too old.
@@ -192,6 +202,10 @@ class Kit:
             model_calls=view.model_calls,
         )
 
+    def worker(self) -> StepModel | None:
+        """Return the model of model steps as the engine asks it."""
+        return None if self.step_model is None else StepModel(self.step_model, self.book)
+
     def bench(
         self, session: Session, plan: Plan, report: Callable[[Any], None] | None = None
     ) -> Bench:
@@ -220,5 +234,6 @@ class Kit:
             report=report or get_stream_writer(),
             authorizer=self.authorizer,
             credentials=self.credentials,
+            step_model=self.worker(),
             started_s=time.monotonic() - worked_before_s(session, plan, self.limits(plan.budget)),
         )

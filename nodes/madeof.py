@@ -21,14 +21,15 @@ from plangate.journal.reference import Ref
 from plangate.journal.session import Session
 from plangate.journal.view import RunView, fold
 from plangate.nodes.kit import Kit
-from plangate.plan.catalog import Catalog
+from plangate.plan.catalog import Catalog, ToolPrint
+from plangate.plan.contract import MODEL
 from plangate.plan.fingerprint import Compared, Fingerprint, Rest, compare
 from plangate.plan.outcome import OVER
 from plangate.plan.value.frozen import digest, parse
 from plangate.plan.value.plan import Plan
 from plangate.prompts.loader import load
 
-PROMPTS = ("planner", "critic", "schema")
+PROMPTS = ("planner", "critic", "schema", "work")
 CONTRACTS_CHANGED = "contracts_changed"
 """Code of the trigger that has a person asked again about what was approved already."""
 
@@ -43,7 +44,7 @@ def made_of(kit: Kit, catalog: Catalog) -> Fingerprint:
         repairs=digest([each.content_hash for each in kit.repairs]),
         prompts={name: load(name).sha256 for name in PROMPTS},
         templates={each.template: each.content_hash for each in kit.templates},
-        tools={name: spec.fingerprint for name, spec in catalog.tools.items()},
+        tools={name: spec.fingerprint for name, spec in catalog.tools.items()} | _step_model(kit),
     )
 
 
@@ -126,6 +127,12 @@ def away(name: str, session: Session) -> str:
     return "planner" if "planner" in NEXT[name] else "human_gate"
 
 
+def _step_model(kit: Kit) -> dict[str, ToolPrint]:
+    """The model of model steps counts as a capability whose version is its name."""
+    name = kit.step_model_name
+    return {} if name is None else {MODEL: ToolPrint(version=name, form="", powers="", words="")}
+
+
 def _tools_left(plan: Plan, view: RunView) -> frozenset[str]:
     """Return the tools of steps that have not ended, and of what will be checked."""
     open_steps = [
@@ -134,7 +141,10 @@ def _tools_left(plan: Plan, view: RunView) -> frozenset[str]:
         if (seen := view.steps.get(step.id)) is None or seen.status not in OVER
     ]
     checks = [*plan.success_criteria, *(check for step in open_steps for check in step.success)]
-    named: list[Any] = [*(step.tool for step in open_steps), *(check.tool for check in checks)]
+    named: list[Any] = [
+        *(step.capability for step in open_steps),
+        *(check.tool for check in checks),
+    ]
     return frozenset(name for name in named if name)
 
 

@@ -75,7 +75,8 @@ FORM: Mapping[str, Code] = {
     ),
     "incomplete_step": Code(
         1,
-        "A step lacks what its kind needs: a tool step a tool, a human step a question.",
+        "A step lacks what its kind needs: a tool step a tool, a human step a question,"
+        " a model step the schema of its answer.",
         "It cannot run.",
         "Add it, or change the kind.",
         "kind 'human' needs a question",
@@ -293,6 +294,20 @@ FORM: Mapping[str, Code] = {
         "The join lets the step start without it, and the call would fail.",
         "Make the argument optional in the tool, or wait for that step.",
         "argument 'id' reads S1, and the join does not wait for S1 to be done",
+    ),
+    "no_model": Code(
+        3,
+        "Steps of kind `model`, and no chat model that could carry them out.",
+        "They could never run, so none of what needs them could.",
+        "Pass --model openai:NAME, or give the agent step_model=.",
+        "no model is set, and S9 would ask one",
+    ),
+    "bad_output_schema": Code(
+        3,
+        "A model step whose answer is not an object.",
+        "References and rules name its fields.",
+        "Put the answer into a field: {type: object, properties: {answer: ...}}.",
+        "its answer is string, not an object",
     ),
     "bad_attempts": Code(
         3,

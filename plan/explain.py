@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from plangate.plan.contract import contract_of
 from plangate.plan.layers.business import required
 from plangate.plan.layers.ground import Ground
 from plangate.plan.tier import over_limit, tier_of
@@ -93,11 +94,11 @@ def _step(step: Step, plan: Plan, facts: Facts) -> StepSaid:
 
 
 def _by(step: Step, facts: Facts) -> tuple[bool, str]:
-    if step.tool is None:
+    spec = contract_of(step, facts.catalog)
+    if spec is None and step.tool is None:
         return True, "calls no tool"
-    spec = facts.catalog.tools.get(step.tool)
     if spec is None:
-        return False, facts.catalog.forbidden.get(step.tool, "there is no such tool")
+        return False, facts.catalog.forbidden.get(step.tool or "", "there is no such tool")
     return _rule(spec, facts)
 
 

@@ -89,6 +89,7 @@ class Facts:
         denied: What was denied earlier in the same run.
         turned_down: Who asked for another plan than the last one they saw, if nothing was approved
             since; empty: nobody.
+        step_model: Name of the chat model that carries out model steps; None: there is none.
         now: The current time (aware, UTC).
     """
 
@@ -99,4 +100,5 @@ class Facts:
     history: History = field(default_factory=History)
     denied: tuple[Denial, ...] = ()
     turned_down: str = ""
+    step_model: str | None = None
     now: datetime

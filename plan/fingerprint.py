@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from pydantic import Field
 
 from plangate.plan.catalog import ToolPrint
+from plangate.plan.contract import MODEL
 from plangate.plan.value.frozen import Frozen, FrozenMap
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Fingerprint(Frozen):
     prompts: FrozenMap[str] = Field(default_factory=dict, validate_default=True)
     templates: FrozenMap[str] = Field(default_factory=dict, validate_default=True)
     tools: FrozenMap[ToolPrint] = Field(default_factory=dict, validate_default=True)
-    """Those that the run's principal sees."""
+    """Those that the run's principal sees; the model of model steps, by its name, as `model`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +126,8 @@ def _tools(
             binding = _binding(before, after)
             asks = "revalidate" if binding and used else "compatible"
             how = f"has {' and '.join(binding)}" if binding else "is only described otherwise"
-        yield Change(f"tool:{name}", f"tool {name}{aside} {how}", asks)
+        what = "the model of model steps" if name == MODEL else f"tool {name}"
+        yield Change(f"tool:{name}", f"{what}{aside} {how}", asks)
 
 
 def _gone(name: str, rest: Rest, *, used: bool) -> tuple[Word, str]:

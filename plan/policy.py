@@ -2,7 +2,8 @@
 
 A rule names a whole tool or `*` for all, never a part of a name and never argument text. A `deny`
 that matches wins over every `allow`, wherever it stands, so adding a rule to the end of the file
-cannot be undone by one above it. A file with an unknown key, a bad value or a bad syntax is refused
+cannot be undone by one above it. A step that asks a model is called `model` here, and has effect
+`none`. A file with an unknown key, a bad value or a bad syntax is refused
 as a whole: half a policy is none.
 
     schema = 1

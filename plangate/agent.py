@@ -57,6 +57,8 @@ class Agent:
         connect: How to open the world.
         world_url: Argument of `connect`, unless the caller names another.
         credentials: Who gives credentials, call by call; see `plangate.tools.credentials`.
+        step_model: A LangChain chat model that carries model steps out; None: the model that plans,
+            where there is one.
         budget: Limits of a run, where the plan's own budget says nothing.
         rights: Who acts, where the caller names nobody.
         scenarios: For demos and tests.
@@ -73,6 +75,7 @@ class Agent:
     connect: Connect | None = None
     world_url: str = ""
     credentials: Lend | None = None
+    step_model: Any = None
     budget: Budget = field(default_factory=Budget)
     rights: Rights = field(default_factory=lambda: Rights(principal="local"))
     scenarios: Mapping[str, Scenario] = field(default_factory=dict)
@@ -82,6 +85,25 @@ class Agent:
             object.__setattr__(self, name, several(name, getattr(self, name)))
         for name, said in (("policy", self.policy), *(("template", t) for t in self.templates)):
             _need_text(name, said)
+        need_chat("step_model", self.step_model)
+
+
+def need_chat(role: str, chat: Any) -> None:
+    """Refuse what is no chat model.
+
+    Args:
+        role: The keyword that it was given as.
+        chat: None is none, and no fault.
+
+    Raises:
+        ConfigError: It cannot be asked.
+    """
+    if chat is None or callable(getattr(chat, "ainvoke", None)):
+        return
+    hint = 'Pass a LangChain chat model, as ChatOpenAI(model="..."), or None.'
+    if not isinstance(chat, str):
+        hint += " Tools go to tools=[...]."
+    raise ConfigError(f"{role}= is of type {type(chat).__name__}, not a chat model", hint=hint)
 
 
 def several(name: str, given: object) -> tuple[Any, ...]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from plangate.agent import Agent, Connect, Lend, several
-from plangate.plan.errors import ConfigError
+from plangate.agent import Agent, Connect, Lend, need_chat, several
 from plangate.plan.facts import Rights
 from plangate.plan.value.plan import Budget
 
@@ -36,6 +35,7 @@ def create_plan_agent(
     checkpointer: BaseCheckpointSaver[str] | None = None,
     store: BaseStore | None = None,
     critic: Any = None,
+    step_model: Any = None,
     prices: Mapping[str, Mapping[str, str]] | None = None,
     authorizer: Authorizer | None = None,
     name: str = "agent",
@@ -61,6 +61,8 @@ def create_plan_agent(
         checkpointer: A LangGraph saver; None: one beside the journal.
         store: LangGraph's long-term store.
         critic: A chat model for the critic; None: left out, and the log says so.
+        step_model: A chat model that carries out the model steps of plans; None: `model`. Where
+            there is neither, a plan with such steps is refused.
         prices: USD per million tokens by model, over the packaged table.
         authorizer: Knows what a principal may do now; asked at validation and before each call.
             None: what `rights` or `context=` said when the run was started.
@@ -70,7 +72,7 @@ def create_plan_agent(
         ConfigError: A policy, template, tool or URL is wrong; it says which and what to do.
     """
     for role, chat in (("model", model), ("critic", critic)):
-        _need_chat(role, chat)
+        need_chat(role, chat)
 
     from plangate.runtime import Options, Runtime
 
@@ -83,6 +85,7 @@ def create_plan_agent(
         connect=connect,
         world_url=world_url,
         credentials=credentials,
+        step_model=step_model,
         budget=budget or Budget(),
         rights=rights or Rights(principal="local"),
     )
@@ -95,12 +98,3 @@ def create_plan_agent(
         authorizer=authorizer,
     )
     return Runtime(agent, journal, options).graph
-
-
-def _need_chat(role: str, chat: Any) -> None:
-    if chat is None or callable(getattr(chat, "ainvoke", None)):
-        return
-    hint = 'Pass a LangChain chat model, as ChatOpenAI(model="..."), or None.'
-    if not isinstance(chat, str):
-        hint += " Tools go to tools=[...]."
-    raise ConfigError(f"{role}= is of type {type(chat).__name__}, not a chat model", hint=hint)

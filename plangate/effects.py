@@ -168,7 +168,7 @@ def _check_output(kit: Kit, row: EffectRow, word: Word) -> None:
         return
     if word.state != "done":
         raise ConfigError("what did not happen has no result", hint="Leave --output out.")
-    got = judge_output(tool, word.output)
+    got = judge_output(tool.spec, word.output)
     if not isinstance(got, Returned):
         hint = f"Give what {row.tool} would have returned."
         raise ConfigError(f"the result does not fit: {got.says}", hint=hint)

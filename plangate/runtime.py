@@ -89,6 +89,7 @@ class Options:
 
     Args:
         model: A LangChain chat model for the planner; None: templates only.
+        step_model: A chat model for model steps where the agent names none; None: `model`.
         critic: A chat model for the critic; None: the critic is left out, and says so.
         prices: USD per million tokens by model, over the packaged table.
         world_url: Instead of the agent's own.
@@ -101,6 +102,7 @@ class Options:
     """
 
     model: Any = None
+    step_model: Any = None
     critic: Any = None
     prices: Mapping[str, Mapping[str, str]] | None = None
     world_url: str | None = None
@@ -342,6 +344,10 @@ def _templates(agent: Agent) -> tuple[Template, ...]:
     return read
 
 
+def _first(*chats: Any) -> Any:
+    return next((chat for chat in chats if chat is not None), None)
+
+
 def _kit(agent: Agent, journal: Journal, chosen: Options) -> Kit:
     url = chosen.world_url or agent.world_url
     registry = Registry(agent.tools)
@@ -359,6 +365,7 @@ def _kit(agent: Agent, journal: Journal, chosen: Options) -> Kit:
         now=journal.clock,
         verified=journal.verified.counts,
         model=chosen.model,
+        step_model=_first(agent.step_model, chosen.step_model, chosen.model),
         critic=chosen.critic,
         parallel=chosen.parallel,
         authorizer=chosen.authorizer or RecordedRights(),

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from plangate.plan.catalog import Catalog
 from plangate.plan.compensation import undo_faults
+from plangate.plan.contract import RESERVED
 from plangate.plan.errors import ConfigError
 from plangate.tools.tool import Tool
 
@@ -17,7 +18,8 @@ class Registry(Mapping[str, Tool]):
         tools: All tools of the agent.
 
     Raises:
-        ConfigError: Something is no tool, two share a name, or an undo is not among them.
+        ConfigError: Something is no tool, two share a name, one has the name of a kind of step, or
+            an undo is not among them.
     """
 
     def __init__(self, tools: Iterable[Tool]) -> None:
@@ -28,6 +30,11 @@ class Registry(Mapping[str, Tool]):
                 raise ConfigError(
                     f"{getattr(each, '__name__', each)!r} is not a tool",
                     hint='Decorate the function with @tool(effect="...").',
+                )
+            if each.spec.name in RESERVED:
+                raise ConfigError(
+                    f"a tool is named {each.spec.name!r}, like a kind of step",
+                    hint="Rename it: policies could not tell the two apart.",
                 )
             if self._tools.setdefault(each.spec.name, each) is not each:
                 raise ConfigError(f"two tools are named {each.spec.name!r}", hint="Rename one.")

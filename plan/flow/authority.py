@@ -12,7 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from plangate.plan.flow.grant import Grant, contract, grant_of, origin, reaches
+from plangate.plan.contract import contract_of
+from plangate.plan.flow.grant import Grant, grant_of, origin, reaches
 from plangate.plan.flow.implies import implies
 from plangate.plan.flow.precedence import Precedence
 from plangate.plan.schedule import ancestor_bits, order
@@ -344,7 +345,7 @@ def _labels(two: _Versions) -> Iterator[str]:
 
 
 def _labels_of(plan: Plan, catalog: Catalog | None) -> set[str]:
-    specs = (contract(step, catalog) for step in plan.steps)
+    specs = (contract_of(step, catalog) for step in plan.steps)
     return {label for spec in specs if spec for label in spec.labels.confidentiality}
 
 

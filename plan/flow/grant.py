@@ -6,11 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from plangate.plan.contract import contract_of
 from plangate.plan.value.frozen import Args, Frozen, canonical
 from plangate.plan.value.refs import Ref
 
 if TYPE_CHECKING:
-    from plangate.plan.catalog import Catalog, ToolSpec
+    from plangate.plan.catalog import Catalog
     from plangate.plan.value.frozen import Json
     from plangate.plan.value.plan import Plan
     from plangate.plan.value.step import Step
@@ -39,15 +40,10 @@ class Grant(Frozen):
 
 def reaches(step: Step, catalog: Catalog | None) -> bool:
     """True unless the step is known to neither act nor send anything outside."""
-    if step.kind in ("human", "model"):
+    if step.kind == "human":
         return False
-    spec = contract(step, catalog)
+    spec = contract_of(step, catalog)
     return spec is None or spec.effect.acts or spec.external
-
-
-def contract(step: Step, catalog: Catalog | None) -> ToolSpec | None:
-    """Return the contract of a step's tool, if one is known."""
-    return None if catalog is None else catalog.tools.get(step.tool or "")
 
 
 def grant_of(
@@ -61,7 +57,7 @@ def grant_of(
         catalog: The contracts.
         loose: As for `origin`.
     """
-    spec = contract(step, catalog)
+    spec = contract_of(step, catalog)
     templates = () if spec is None else (spec.key or "", *spec.reads, *spec.writes)
     identity = {name for each in templates for name in _NAME.findall(each)}
     values = {name: _planned(value, plan) for name, value in step.args.items()}

@@ -102,7 +102,7 @@ def output_of(
 
     Args:
         step: Its id.
-        spec: The contract of its tool; None: a model or an unknown tool, which removes nothing.
+        spec: The contract of its tool; None: an unknown tool, which removes nothing.
         raised: Label rules of the policy; those for other tools change nothing.
         incoming: The labels of each value that it reads.
     """

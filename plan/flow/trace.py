@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from plangate.plan.catalog import UNTRUSTED
+from plangate.plan.contract import contract_of
 from plangate.plan.flow.labels import MEMORY, Output, output_of
 from plangate.plan.flow.sure import Sure
 from plangate.plan.joins import stand_ins
@@ -60,7 +61,7 @@ class Trace:
             if step.id in given:
                 self.outputs[step.id] = given[step.id]
             elif step.question is None:  # what a person answers is that person's own word
-                spec = catalog.tools.get(step.tool or "")
+                spec = contract_of(step, catalog)
                 incoming = [self.read(ref, step) for ref in step.refs]
                 self.outputs[step.id] = output_of(step.id, spec, policy.labels, incoming)
             if principal := principals.get(step.id):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from plangate.plan.contract import MODEL, contract_of
 from plangate.plan.joins import waits
 from plangate.plan.schedule import order
 from plangate.plan.shape.scope import did_you_mean, plan_shapes
@@ -28,7 +29,7 @@ _NEAREST_LOOKUPS = 100
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A place in the plan where a tool is called: a step, or a check."""
+    """A place in the plan where a tool or a model is called: a step, or a check."""
 
     step: Step | None
     """None: a success criterion."""
@@ -143,7 +144,7 @@ class Ground:
 
     @cached_property
     def calls(self) -> tuple[tuple[Step, ToolSpec], ...]:
-        """The steps whose tool is known, with its contract."""
+        """The steps that call something known, with its contract."""
         return tuple((site.step, site.spec) for site in self.sites if _is_call(site))  # type: ignore[misc]
 
     @cached_property
@@ -169,10 +170,10 @@ class Ground:
         return did_you_mean(name, known) if self._lookups_left >= 0 else ""
 
     def _sites(self) -> Iterator[Site]:
-        tools = self.facts.catalog.tools
         for step in self.plan.steps:
-            if step.tool is not None:
-                yield Site(step, step.tool, tools.get(step.tool), step.args)
+            if step.tool is not None or step.kind == MODEL:
+                spec = contract_of(step, self.facts.catalog)
+                yield Site(step, step.tool or MODEL, spec, step.args)
             yield from self._check_sites(step, step.success, "success")
         yield from self._check_sites(None, self.plan.success_criteria, "success_criteria")
 

@@ -115,6 +115,12 @@ def whole_steps(ground: Ground) -> Iterator[Issue]:
             verb = "needs" if step.question is None else "cannot have"
             says = f"kind {step.kind!r} {verb} a question"
             yield issue("incomplete_step", says, step=step.id, field="question")
+        if step.kind == "model" and step.output is None:
+            says = "kind 'model' needs an output schema"
+            yield issue("incomplete_step", says, step=step.id, field="output")
+        if step.kind not in ("model", "agent") and step.output is not None:
+            says = f"kind {step.kind!r} cannot have an output schema"
+            yield issue("incomplete_step", says, step=step.id, field="output")
 
 
 CHECKS: tuple[LayerCheck, ...] = (size, one_form, unique_ids, plain_ids, whole_steps)

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from plangate.plan.codes import issue
+from plangate.plan.contract import MODEL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +53,7 @@ def time(ground: Ground) -> Iterator[Issue]:
 
 def calls(ground: Ground) -> Iterator[Issue]:
     """There are no more calls than allowed, even if nothing has to be tried twice."""
-    tools, estimate = len(ground.sites), ground.facts.estimate
+    tools, estimate = sum(site.tool != MODEL for site in ground.sites), ground.facts.estimate
     limit = _least(ground, "max_tool_calls")
     if limit is not None and tools > limit:
         says = f"makes {tools} tool calls; {limit} are allowed"

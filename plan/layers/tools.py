@@ -1,13 +1,15 @@
-"""Layer 3, tools: each exists for this principal, and means what the plan thinks it means."""
+"""Layer 3, tools and models: each is there for this principal, and means what the plan thinks."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, get_args
 
 from plangate.plan.codes import issue
+from plangate.plan.contract import MODEL
 from plangate.plan.joins import is_strict, stand_ins
 from plangate.plan.outcome import Outcome
 from plangate.plan.shape.admits import reasons
+from plangate.plan.shape.shape import compile_shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 MAX_TIMEOUT_S = 86_400
 _OUTCOMES = frozenset(get_args(Outcome))
-_KINDS = frozenset({"tool", "human"})
+_KINDS = frozenset({"tool", "human", "model"})
 
 
 def known_tools(ground: Ground) -> Iterator[Issue]:
@@ -61,6 +63,28 @@ def supported(ground: Ground) -> Iterator[Issue]:
         for field, what in beyond:
             says = f"{what} cannot be run by this version"
             yield issue("not_supported", says, step=step.id, field=field)
+
+
+def has_model(ground: Ground) -> Iterator[Issue]:
+    """There is a model to carry out model steps."""
+    steps = [step.id for step in ground.plan.steps if step.kind == MODEL]
+    if steps and ground.facts.step_model is None:
+        says = f"no model is set, and {', '.join(steps[:5])} would ask one"
+        yield issue("no_model", says, step=steps[0], field="kind")
+
+
+def whole_answers(ground: Ground) -> Iterator[Issue]:
+    """What a model step answers is an object, and can be checked."""
+    for step in ground.plan.steps:
+        if step.kind != MODEL or step.output is None:
+            continue
+        shape = compile_shape(step.output)
+        if shape.kind != "object":
+            says = f"its answer is {shape}, not an object"
+            yield issue("bad_output_schema", says, step=step.id, field="output")
+        for why in shape.unchecked if shape.kind == "object" else ():
+            says = f"the answer of {step.id!r} is not fully checked: {why}"
+            yield issue("unchecked_shape", says, step=step.id, field="output")
 
 
 def honest_claims(ground: Ground) -> Iterator[Issue]:
@@ -109,6 +133,8 @@ CHECKS: tuple[LayerCheck, ...] = (
     known_tools,
     same_version,
     supported,
+    has_model,
+    whole_answers,
     honest_claims,
     known_errors,
     stand_ins_fit,

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plangate.cli.options import (
+    WORKS,
     agent_option,
     change_option,
+    chat_of,
     journal_option,
     json_option,
+    model_option,
     said_again,
     who,
     world_option,
@@ -62,6 +65,7 @@ if TYPE_CHECKING:
     "--record-only", is_flag=True, help="Record the answer, and do not go on with the run."
 )
 @agent_option(required=False)
+@model_option(WORKS)
 @world_option
 @journal_option
 @json_option
@@ -78,7 +82,7 @@ def approve(
 
     choice = _choice(how)
     run_id = run_of(journal, name)
-    with reopened(journal, run_id, agent_name, world_url) as runtime:
+    with reopened(journal, run_id, agent_name, world_url, chat_of(how)) as runtime:
         _answer(runtime, run_id, name, choice, how)
 
 

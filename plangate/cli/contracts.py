@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from plangate.agent import Agent, load_agent
 from plangate.budget.estimate import estimate
 from plangate.budget.prices import PriceBook
+from plangate.models.chat import model_name
+from plangate.models.open import named_model
 from plangate.plan.facts import Facts
 from plangate.plan.layers.run import validate
 from plangate.plan.policy import Policy
@@ -34,15 +36,25 @@ class Contracts:
 
     agent: Agent
     now: datetime
+    step_model: str | None = None
+    """Name of the model of model steps; None: there is none."""
 
     @classmethod
-    def of(cls, name: str, now: datetime) -> Contracts:
+    def of(cls, name: str, now: datetime, model: str | None = None) -> Contracts:
         """Load an agent by name.
 
+        Args:
+            name: As for `load_agent`.
+            now: The current time.
+            model: `openai:<model>`, which carries model steps out if the agent names no other.
+
         Raises:
-            ConfigError: No such agent.
+            ConfigError: No such agent, or a model is named in another way.
         """
-        return cls(load_agent(name), now)
+        agent = load_agent(name)
+        named = named_model(model) if model else None
+        own = agent.step_model
+        return cls(agent, now, named if own is None else model_name(own))
 
     @cached_property
     def catalog(self) -> Catalog:
@@ -58,6 +70,7 @@ class Contracts:
             catalog=self.catalog,
             rights=self.agent.rights,
             policy=policy,
+            step_model=self.step_model,
             now=self.now,
         )
 

@@ -132,10 +132,10 @@ class Driver:
 
 def say_waiting(view: RunView) -> None:
     """Say how the open questions of a run can be answered, or how a drained one goes on."""
+    again = said_again("agent", "world", "model", "base-url")
     if view.drained:
-        say(f"drained; go on with: plangate run resume {view.run_id}{said_again('agent', 'world')}")
+        say(f"drained; go on with: plangate run resume {view.run_id}{again}")
         return
     for question in view.pending_questions:
         say(f"waiting for {question.audience}: {question.kind} {question.question_id}")
-        again = said_again("agent", "world")
         say(f"answer with: plangate approve {question.question_id}{again}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from plangate.cli.options import DEFAULT_JOURNAL
 from plangate.plan.errors import ConfigError
@@ -75,21 +75,26 @@ def opened_runtime(agent: str, journal_url: str, options: Options) -> Iterator[R
 
 @contextmanager
 def reopened(
-    journal_url: str, run_id: str, agent: str | None, world_url: str | None
+    journal_url: str, run_id: str, agent: str | None, world_url: str | None, chat: Any = None
 ) -> Iterator[Runtime]:
     """Open the agent of a run that exists, over the world that the run acts on.
+
+    A chat model carries model steps out; a run that was given a template goes on planning with it.
 
     Raises:
         ConfigError: No such run, its agent is not known here, or another one was named.
     """
+    from plangate.journal.view import fold
     from plangate.runtime import Options
 
     journal_url = journal_of(journal_url, run_id)
     with opened_journal(journal_url) as journal:
         run = journal.runs.get(run_id)
+        task = fold(journal.log.read(run_id)).task if chat is not None else ""
     world = world_url or _demo_world(journal_url, run_id)
     named = agent_of(run, agent)
-    with opened_runtime(named, journal_url, Options(world_url=world)) as runtime:
+    options = Options(model=None if task else chat, step_model=chat, world_url=world)
+    with opened_runtime(named, journal_url, options) as runtime:
         _need_same(runtime, run, named)
         yield runtime
 

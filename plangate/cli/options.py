@@ -81,6 +81,35 @@ def yes_option(command: F) -> F:
     )(command)
 
 
+def model_option(says: str) -> Callable[[F], F]:
+    """`--model` and `--base-url`, with what the model is for."""
+
+    def options(command: F) -> F:
+        url = click.option("--base-url", metavar="URL", help="Server of the model.")
+        return click.option("--model", metavar="openai:NAME", help=says)(url(command))
+
+    return options
+
+
+PLANS_AND_WORKS = (
+    "Let this model plan, not a template, and carry model steps out; with --task only the latter."
+)
+WORKS = "The model that carries model steps out, and plans where the run has no template."
+
+
+def chat_of(how: Mapping[str, Any]) -> Any:
+    """Open the model that `model_option` named; None: none was.
+
+    Raises:
+        ConfigError: It cannot be opened.
+    """
+    if not how["model"]:
+        return None
+    from plangate.models.open import open_model
+
+    return open_model(how["model"], base_url=how["base_url"])
+
+
 def goal_option(command: F) -> F:
     """`--goal`, in words."""
     return click.option(
@@ -148,11 +177,12 @@ def said_again(*names: str) -> str:
     """Return the words that a hint needs so that the next command finds the same things.
 
     Args:
-        names: `agent` and `world`, where the next command takes them beside the journal.
+        names: `agent`, `world`, `model` and `base-url`, where the next command takes them beside
+            the journal.
     """
     given = click.get_current_context().params
     words = ""
-    for name, param in (("agent", "agent_name"), ("world", "world_url"), ("journal", "journal")):
+    for name, param in _AGAIN.items():
         said = given.get(param) if name in (*names, "journal") else None
         known = (None, _UNSAID.get(name), os.environ.get(f"PLANGATE_{name.upper()}"))
         if said not in known:
@@ -168,6 +198,13 @@ def _printed(said: str) -> str:
     return hidden(said)  # a hint is read over shoulders and kept in logs
 
 
+_AGAIN = {
+    "agent": "agent_name",
+    "world": "world_url",
+    "model": "model",
+    "base-url": "base_url",
+    "journal": "journal",
+}
 _UNSAID = {"agent": "refund", "journal": DEFAULT_JOURNAL}
 """What a command takes where nothing is said: the agent of a run that is an example's own."""
 

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plangate.cli.options import (
+    PLANS_AND_WORKS,
     agent_option,
     goal_option,
     inputs_option,
     journal_option,
     json_option,
+    model_option,
 )
 from plangate.cli.terminal import data_console, echo_json, put, say
 from plangate.plan.errors import BoundaryGrew, ConfigError, PlanRejected
@@ -35,8 +37,7 @@ def plan() -> None:
 @goal_option
 @inputs_option
 @click.option("--task", default="", help="Template to plan with, where there are several.")
-@click.option("--model", metavar="openai:NAME", help="Let this model plan, not a template.")
-@click.option("--base-url", metavar="URL", help="Server of the model.")
+@model_option(PLANS_AND_WORKS)
 @click.option("--out", type=click.Path(path_type=Path), help="Write the plan to a file.")
 @json_option
 def make(
@@ -49,11 +50,9 @@ def make(
     """Make a plan without starting a run. Exit 3 if it has issues."""
     from plangate.cli.make import drafted, filled
 
-    contracts = _contracts(agent_name)
+    contracts = _contracts(agent_name, how["model"])
     out = how.pop("out")
-    if how["model"]:
-        if how["task"]:
-            raise ConfigError("--task names a template", hint="Leave it or --model out.")
+    if how["model"] and not how["task"]:
         made = drafted(contracts, goal, inputs, model=how["model"], base_url=how["base_url"])
     else:
         made = filled(contracts, goal, inputs, task=how["task"])
@@ -67,8 +66,13 @@ def make(
 @click.argument("file")
 @agent_option(required=True)
 @inputs_option
+@click.option(
+    "--model", metavar="openai:NAME", help="Who would carry model steps out; it is not called."
+)
 @json_option
-def check(file: str, agent_name: str, inputs: Mapping[str, Any], as_json: bool) -> None:
+def check(
+    file: str, agent_name: str, inputs: Mapping[str, Any], model: str | None, as_json: bool
+) -> None:
     """Check a plan file layer by layer; - reads stdin. Exit 3 if it has issues.
 
     A plan in the form of somebody else (numbered actions, capabilities, tools with their sources)
@@ -78,7 +82,7 @@ def check(file: str, agent_name: str, inputs: Mapping[str, Any], as_json: bool) 
     from plangate.cli.render_issues import mapped_line, report_json, report_lines
     from plangate.plan.value.plan import Plan
 
-    contracts = _contracts(agent_name)
+    contracts = _contracts(agent_name, model)
     found = read_file(file, contracts.catalog, inputs)
     report = contracts.check(found.plan) if isinstance(found.plan, Plan) else found.plan
     if as_json:
@@ -137,10 +141,10 @@ def diff(old: str, new: str, agent_name: str, as_json: bool) -> None:
         click.get_current_context().exit(BoundaryGrew.exit_code)
 
 
-def _contracts(name: str) -> Contracts:
+def _contracts(name: str, model: str | None = None) -> Contracts:
     from plangate.cli.contracts import Contracts
 
-    return Contracts.of(name, datetime.now(UTC))
+    return Contracts.of(name, datetime.now(UTC), model)
 
 
 def _hand_over(made: Plan, contracts: Contracts, out: Path | None, *, as_json: bool) -> None:

@@ -15,6 +15,7 @@ from rich.tree import Tree
 
 from plangate.cli.terminal import line
 from plangate.graph.arguments import filled
+from plangate.plan.contract import contract_of
 from plangate.plan.value.frozen import thaw
 from plangate.plan.value.refs import Ref, refs_in
 
@@ -63,7 +64,7 @@ class Sheet:
 
     def effect(self, step: Step) -> str:
         """Return the worst that a step can do, by its contract."""
-        spec = self.catalog.tools.get(step.tool or "") if self.catalog else None
+        spec = contract_of(step, self.catalog)
         return spec.effect.value if spec else ""
 
     def priced(self, step: Step) -> StepEstimate | None:
@@ -140,10 +141,7 @@ def _add_step(tree: Tree, step: Step, sheet: Sheet) -> None:
 def _step_rows(step: Step, sheet: Sheet) -> Iterator[Text]:
     for name, given in step.args.items():
         yield _argument(name, given, sheet.values)
-    if step.question is not None:
-        yield line(("asks", "bold"), step.question.audience + ":", step.question.text)
-        for name, given in step.question.details.items():
-            yield _argument(name, given, sheet.values)
+    yield from _asked(step, sheet)
     if step.after:
         yield line(("after", "dim"), ", ".join(step.after))
     for rule in (*((step.when,) if step.when else ()), *step.preconditions):
@@ -154,6 +152,16 @@ def _step_rows(step: Step, sheet: Sheet) -> Iterator[Text]:
     priced = sheet.priced(step)
     if priced is not None and step.kind != "human":
         yield line(("cost", "dim"), f"{priced.seconds.p50:.2f} s, {usd(priced.usd_p50)}")
+
+
+def _asked(step: Step, sheet: Sheet) -> Iterator[Text]:
+    """What a person, or a model, is asked for."""
+    if step.output is not None:
+        yield line(("answers", "bold"), value(step.output))
+    if step.question is not None:
+        yield line(("asks", "bold"), step.question.audience + ":", step.question.text)
+        for name, given in step.question.details.items():
+            yield _argument(name, given, sheet.values)
 
 
 def _check(check: Check) -> str:

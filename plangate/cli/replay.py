@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from plangate.cli.options import agent_option, journal_option, json_option
+from plangate.cli.options import agent_option, chat_of, journal_option, json_option, model_option
 from plangate.cli.terminal import count, data_console, echo_json, line, put
 from plangate.plan.errors import ConfigError, ReplayDiffers
 
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Replay under this policy instead of the agent's own.",
 )
-@click.option("--model", metavar="openai:NAME", help="Ask this model to plan anew; it is called.")
-@click.option("--base-url", metavar="URL", help="Server of the model.")
+@model_option("Ask this model to plan anew; it is called. Model steps answer as they did.")
 @journal_option
 @json_option
 def replay_run(
@@ -43,11 +42,7 @@ def replay_run(
     from plangate.cli.opened import agent_of, journal_of, opened_journal
     from plangate.replay.drive import replay
 
-    chat = None
-    if how["model"]:
-        from plangate.models.open import open_model
-
-        chat = open_model(how["model"], base_url=how["base_url"])
+    chat = chat_of(how)
     with opened_journal(journal_of(journal, run_id)) as opened:
         agent = _under(agent_of(opened.runs.get(run_id), agent_name), policy_file)
         replayed = replay(opened, run_id, agent, model=chat)

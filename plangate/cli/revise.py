@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plangate.cli.options import (
+    WORKS,
     agent_option,
     change_option,
+    chat_of,
     goal_option,
     journal_option,
     json_option,
+    model_option,
     said_again,
     who,
     world_option,
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 @click.option("--message-ref", metavar="REF", default="", help="Where the user's words are kept.")
 @yes_option
 @agent_option(required=False)
+@model_option(WORKS)
 @world_option
 @journal_option
 @json_option
@@ -45,7 +49,7 @@ def revise(run_id: str, journal: str, **how: Any) -> None:
     from plangate.cli.run import go_on
     from plangate.revise import proposed, revise_goal
 
-    with reopened(journal, run_id, how["agent_name"], how["world_url"]) as runtime:
+    with reopened(journal, run_id, how["agent_name"], how["world_url"], chat_of(how)) as runtime:
         seen = proposed(runtime, run_id, how["goal"], how["inputs"])
         _show(run_id, seen)
         by = _confirmed(yes=how["yes"])

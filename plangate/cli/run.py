@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plangate.cli.options import (
+    PLANS_AND_WORKS,
+    WORKS,
     agent_option,
+    chat_of,
     goal_option,
     inputs_option,
     journal_option,
     json_option,
+    model_option,
     said_again,
     who,
     world_option,
@@ -47,8 +51,7 @@ run.add_command(replay_run)
 @inputs_option
 @click.option("--goal-id", help="Your own key for the goal: the same key never pays twice.")
 @click.option("--task", help="Template to plan with, where there are several.")
-@click.option("--model", metavar="openai:NAME", help="Let this model plan, not a template.")
-@click.option("--base-url", metavar="URL", help="Server of the model.")
+@model_option(PLANS_AND_WORKS)
 @yes_option
 @world_option
 @journal_option
@@ -58,12 +61,9 @@ def start(agent_name: str, yes: bool, journal: str, as_json: bool, **given: Any)
     from plangate.cli.opened import opened_runtime
     from plangate.runtime import Options, new_run_id
 
-    chat = None
-    if given["model"]:
-        from plangate.models.open import open_model
-
-        chat = open_model(given["model"], base_url=given["base_url"])
-    options = Options(model=chat, world_url=given["world_url"])
+    chat = chat_of(given)
+    planner = None if given["task"] else chat
+    options = Options(model=planner, step_model=chat, world_url=given["world_url"])
     with opened_runtime(agent_name, journal, options) as runtime:
         run_id = new_run_id()
         asked = {name: given[name] for name in ("goal", "inputs", "goal_id", "task") if given[name]}
@@ -74,6 +74,7 @@ def start(agent_name: str, yes: bool, journal: str, as_json: bool, **given: Any)
 @run.command()
 @click.argument("run_id", metavar="RUN")
 @agent_option(required=False)
+@model_option(WORKS)
 @yes_option
 @world_option
 @journal_option
@@ -83,7 +84,7 @@ def resume(run_id: str, agent_name: str | None, journal: str, **how: Any) -> Non
     from plangate.cli.opened import reopened
     from plangate.nodes.madeof import changed_since
 
-    with reopened(journal, run_id, agent_name, how["world_url"]) as runtime:
+    with reopened(journal, run_id, agent_name, how["world_url"], chat_of(how)) as runtime:
         after = runtime.journal.runs.get(run_id).last_seq
         if runtime.waits(run_id):  # nobody goes on with it now, so nobody would say it
             for change in changed_since(runtime.journal, runtime.kit, run_id).reasons:

@@ -1,4 +1,4 @@
-"""Models of a replay: what was written is written again, in order and for the same role."""
+"""Models of a replay: what was written is written again, for the same role or the same try."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from plangate.engine.working import StepModel
 from plangate.journal.events import ModelCalled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from plangate.engine.capability import Trial
+    from plangate.journal.events import AttemptEnded
+    from plangate.replay.outside import Outside
     from plangate.replay.record import Item
     from plangate.replay.tape import Tape
 
@@ -45,12 +49,66 @@ class RecordedChat:
         said = self.replies.popleft()
         if said.reply is None:
             raise NoReply
-        return SimpleNamespace(
-            content=str(self.tape.record.values[said.reply]),
-            response_metadata={"finish_reason": said.error_code},
-            additional_kwargs={"refusal": "refused"} if said.error_code == "refusal" else {},
-            usage_metadata=_usage(said),
-        )
+        return message_of(said, str(self.tape.record.values[said.reply]))
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedStepModel(StepModel):
+    """The model of model steps, which answers each try as it was answered."""
+
+    outside: Outside
+
+    def for_try(self, trial: Trial) -> RecordedTry:
+        """Return what answers one try."""
+        return RecordedTry(self.name, self.outside, trial)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedTry:
+    """A chat model that can be asked once, for one try of one step."""
+
+    model_name: str
+    outside: Outside
+    trial: Trial
+
+    async def ainvoke(self, _messages: object) -> Any:
+        """Answer as it was answered.
+
+        Raises:
+            Exception: The provider failed then, or was never asked.
+        """
+        ended = await self.outside.asked(self.trial.attempt_id, self.trial.ready.args_sha256)
+        said = self.outside.replies.get(self.trial.attempt_id)
+        if said is None or said.reply is None:
+            raise _failing(ended)
+        return message_of(said, str(self.outside.tape.record.values[said.reply]))
+
+
+def message_of(said: ModelCalled, text: str) -> Any:
+    """Return a recorded reply as a chat model gives it."""
+    return SimpleNamespace(
+        content=text,
+        response_metadata={"finish_reason": said.error_code},
+        additional_kwargs={"refusal": "refused"} if said.error_code == "refusal" else {},
+        usage_metadata=_usage(said),
+    )
+
+
+def _failing(ended: AttemptEnded) -> Exception:
+    """Return an error that is sorted as the recorded one was."""
+    code = ended.error_code
+    if code in ("timeout", "connection"):
+        return TimeoutError() if code == "timeout" else ConnectionError()
+    error: Any = NoReply()
+    kind, _, number = code.partition("_")
+    if kind == "http" and number.isdecimal():
+        error.status_code = int(number)
+    elif code == "error":
+        return Exception()
+    error.code = code
+    if ended.outcome == "permanent":  # it asked for more patience than there is
+        error.response = SimpleNamespace(headers={"retry-after": "1000000"})
+    return error  # type: ignore[no-any-return]
 
 
 def recorded_chat(tape: Tape, role: str) -> RecordedChat | None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from plangate.plan.contract import MODEL
 from plangate.replay.substance import facts_of, key_of
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ def _tools_of(events: Sequence[Event]) -> dict[str, str]:
     found: dict[str, str] = {}
     for event in events:
         if event.type == "attempt_started":
-            name = event.capability.partition("@")[0]
+            name = MODEL if event.asks else event.capability.partition("@")[0]
             found[event.step] = found[event.attempt_id] = name
     return found
 

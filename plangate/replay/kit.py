@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from plangate.engine.brake import Brake
 from plangate.nodes.kit import Kit
 from plangate.nodes.worked import worked_before_s
+from plangate.plan.contract import MODEL
+from plangate.replay.chats import RecordedStepModel
 from plangate.replay.outside import NoWorld, Outside
 from plangate.tools.registry import Registry
 
@@ -15,9 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from plangate.engine.bench import Bench
+    from plangate.engine.working import StepModel
     from plangate.journal.journal import Journal
     from plangate.journal.session import Session
     from plangate.plan.value.plan import Plan
+    from plangate.replay.record import Record
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +42,7 @@ class ReplayKit(Kit):
             "authorizer": outside,
             "jitter": lambda: 0.0,
             "verified": journal.verified.counts,
+            "step_model": _named(kit, outside.tape.record),
         }
         return cls(**given, outside=outside)
 
@@ -45,6 +51,11 @@ class ReplayKit(Kit):
         session.before_event = self.outside.tape.emitting
         self.outside.tape.stop = session.stop.ask
         return await Kit.acting_for(self, session)
+
+    def worker(self) -> StepModel | None:
+        """Return a model that only answers what is on the record."""
+        made = Kit.worker(self)
+        return None if made is None else RecordedStepModel(made.chat, made.book, self.outside)
 
     def bench(
         self, session: Session, plan: Plan, report: Callable[[Any], None] | None = None
@@ -59,6 +70,14 @@ class ReplayKit(Kit):
             started_s=tape.monotonic() - worked,
             brake=NoPause(),
         )
+
+
+def _named(kit: Kit, record: Record) -> Any:
+    """Name the model of model steps: as it is recorded, unless the agent has its own."""
+    prints = [each.tools[MODEL].version for each in record.prints if MODEL in each.tools]
+    if kit.step_model is kit.model and prints:
+        return SimpleNamespace(model_name=prints[-1])
+    return kit.step_model
 
 
 class NoPause(Brake):

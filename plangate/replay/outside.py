@@ -21,7 +21,7 @@ from plangate.tools.tool import Tool
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from plangate.journal.events import AttemptEnded
+    from plangate.journal.events import AttemptEnded, ModelCalled
     from plangate.journal.grounds import OutsideAsked
     from plangate.journal.runs import Run
     from plangate.plan.catalog import ToolSpec
@@ -49,6 +49,9 @@ class Outside:
     """Recorded answers of tools, by whose question it was."""
 
     tape: Tape
+    replies: dict[str, ModelCalled] = field(default_factory=dict)
+    """By attempt of a model step, what its model wrote."""
+
     _heard: dict[tuple[str, str], deque[Item]] = field(default_factory=lambda: defaultdict(deque))
     _info: dict[str, deque[Item]] = field(default_factory=lambda: defaultdict(deque))
     _ends: dict[str, Item] = field(default_factory=dict)
@@ -63,6 +66,8 @@ class Outside:
                 self._heard[event.by, event.how].append(item)
             elif event.type == "attempt_ended":
                 self._ends[event.attempt_id] = item
+            elif event.type == "model_called" and event.attempt_id is not None:
+                self.replies[event.attempt_id] = event
             elif event.type == "info_read":
                 self._info[f"{event.question_id}-{event.tool}"].append(item)
 
@@ -118,19 +123,32 @@ class Outside:
             if said.args_sha256 == sha256:
                 return self._replied(said, tool.spec)
             return await self._missing(f"{by} would call {tool.spec.name} with other arguments")
-        return await self._tried(tool, by, sha256)
-
-    async def _tried(self, tool: Tool, by: str, sha256: str) -> object:
-        """Answer an attempt as its recorded end says, if it is the same call."""
-        attempt = self.tape.record.attempts.get(by)
-        if attempt is None:
-            return await self._missing(f"{by} would call {tool.spec.name}")
-        if attempt.started.args_sha256 != sha256:
-            return await self._missing(f"{by} would call {tool.spec.name} with other arguments")
+        attempt = await self._same(by, sha256, f"call {tool.spec.name}")
         if attempt.ended is None:
             return await self._cut(attempt)
         await self.tape.turn(self._ends[by])
         return self._replied(attempt.ended, tool.spec)
+
+    async def asked(self, by: str, sha256: str) -> AttemptEnded:
+        """Return how a try of a model step ended, when it is its turn.
+
+        Raises:
+            Unrecorded: Its model was never asked this.
+        """
+        attempt = await self._same(by, sha256, "ask a model")
+        if attempt.ended is None:
+            await self.tape.end()
+        await self.tape.turn(self._ends[by])
+        return attempt.ended
+
+    async def _same(self, by: str, sha256: str, what: str) -> Attempt:
+        """Return the recorded attempt, if it made the same call."""
+        attempt = self.tape.record.attempts.get(by)
+        if attempt is None:
+            return await self._missing(f"{by} would {what}")
+        if attempt.started.args_sha256 != sha256:
+            return await self._missing(f"{by} would {what} with other arguments")
+        return attempt
 
     async def found(self, context: ToolContext, tool: Tool) -> Found:
         """Answer as `reconcile` did; the last answer stands where it is asked once more."""

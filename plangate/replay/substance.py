@@ -108,7 +108,7 @@ def _goal(event: Any) -> Facts:
 
 
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
-    "model_called": ("role",),
+    "model_called": ("role", "attempt_id"),
     "plan_proposed": ("version",),
     "plan_validated": ("version",),
     "plan_criticized": ("version",),

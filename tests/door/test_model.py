@@ -81,6 +81,7 @@ def draft(tool_name: str = "keep") -> str:
         "when": None,
         "checks": [check],
         "question": None,
+        "output_json": None,
         "expected_output": "How often it is there",
     }
     return json.dumps(

@@ -22,7 +22,7 @@ def add(first_number: int) -> Sum:
 
 
 def test_a_result_of_the_wrong_type_is_named_by_its_path():
-    got = judge_output(add, {"total": "many"})
+    got = judge_output(add.spec, {"total": "many"})
 
     assert got == Failure("unexpected_state", "output_schema", "add: total is string, not integer")
 

@@ -11,7 +11,10 @@ CELLS = [
     ("transient", "keyed", "retry"),
     ("transient", "reconciled", "retry"),
     ("transient", "once", "retry"),
+    ("transient", "sampled", "retry"),
     ("unknown", "free", "retry"),
+    ("unknown", "sampled", "retry"),
+    ("unexpected_state", "sampled", "retry"),
     ("unknown", "keyed", "retry"),
     ("unknown", "reconciled", "reconcile"),
     ("unknown", "once", "ask"),
@@ -24,7 +27,8 @@ CELLS = [
             "denied",
             "cancelled",
         )
-        for repeat in ("free", "keyed", "reconciled", "once")
+        for repeat in ("free", "sampled", "keyed", "reconciled", "once")
+        if (outcome, repeat) != ("unexpected_state", "sampled")
     ],
 ]
 

@@ -12,6 +12,7 @@ from plangate.budget.prices import PriceBook
 from plangate.models.asking import Reply
 from plangate.models.call import ask_model, call_model
 from plangate.models.critique import Criticism
+from plangate.models.form import form_of
 from plangate.models.retry import Retry
 from plangate.plan.errors import BudgetExceeded, ConfigError, ModelFailed
 from plangate.plan.value.plan import Budget
@@ -21,6 +22,7 @@ from tests.models.fake_openai import Said, serving
 KEY = "sk-very-secret-0123456789"
 VALUES = {"goal": "Refund order ORD-1", "plan": "{}"}
 GOOD = '{"findings": [{"step": "S1", "field": "args.x", "says": "wrong", "severity": "error"}]}'
+CRITICISM = form_of(Criticism)
 QUICK = Retry(attempts=3, first_s=0.01, most_s=0.02)
 
 
@@ -28,7 +30,7 @@ def open_chat(url: str, **options) -> ChatOpenAI:
     return ChatOpenAI(model="gpt-5-mini", base_url=url, api_key=KEY, **options)
 
 
-async def asked(fake, function=call_model, *, chat=None, schema=Criticism, **metered):
+async def asked(fake, function=call_model, *, chat=None, schema=CRITICISM, **metered):
     events = []
     chat = chat or open_chat(fake.url)
     metered = {"book": PriceBook(), "on_call": events.append, "retry": QUICK, **metered}
@@ -188,7 +190,7 @@ async def test_a_cancelled_call_is_recorded_and_stays_cancelled():
             load("critic"),
             VALUES,
             role="critic",
-            schema=Criticism,
+            schema=form_of(Criticism),
             book=PriceBook(),
             on_call=events.append,
         )

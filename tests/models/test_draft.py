@@ -38,7 +38,7 @@ def arg(name="x", source="literal", **said):
 
 def step(name="S1", *args, **said):
     empty = {"kind": "tool", "tool": "read", "objective": "look", "after": [], "when": None}
-    rest = {"checks": [], "question": None, "expected_output": ""}
+    rest = {"checks": [], "question": None, "output_json": None, "expected_output": ""}
     return {**empty, **rest, "id": name, "args": list(args), **said}
 
 
@@ -237,3 +237,26 @@ def test_a_read_draft_compiles_like_its_text():
         goal_id="g1",
         inputs={"order_id": "ORD-1"},
     ) == compiled(data)
+
+
+MODEL_STEP = {"kind": "model", "tool": None, "output_json": '{"type": "object"}'}
+
+
+def test_a_model_step_has_the_schema_that_was_written_as_text():
+    plan = compiled(draft(step(), step("S2", arg("x", "step", step="S1"), **MODEL_STEP)))
+
+    assert (plan.steps[1].kind, plan.steps[1].output) == ("model", {"type": "object"})
+    assert plan.steps[1].args == {"x": "${S1}"}
+
+
+def test_a_plan_that_asks_models_is_another_type_of_plan():
+    with_model, without = compiled(draft(step(), step("S2", **MODEL_STEP))), compiled(draft(step()))
+
+    assert with_model.task_type != without.task_type
+
+
+@pytest.mark.parametrize("said", ["", "[]", "3", '{"a": 1, "a": 2}', '{"a": NaN}', "object"])
+def test_an_output_that_is_no_schema_is_an_issue(said):
+    issues = compiled(draft(step("S1", **{**MODEL_STEP, "output_json": said})))
+
+    assert codes(issues) == [("bad_value", "S1", "output_json")]

@@ -57,6 +57,11 @@ def added(data: Data, **fields: Any) -> None:
     data["steps"].append({"id": "S9", "objective": "More", "args": {}, **fields})
 
 
+def asks(data: Data, **fields: Any) -> None:
+    said = {"kind": "model", "args": {"text": "${S1.memo}"}, "output": ANSWER, **fields}
+    added(data, **said)
+
+
 def criterion(data: Data, **changes: Any) -> None:
     data["success_criteria"][0].update(changes)
 
@@ -76,6 +81,7 @@ def stands_in(data: Data, at: int = 0, on: str = "permanent", tool: str = "query
 
 
 TENANTS = Policy.from_toml('schema = 1\n[[allow]]\ntool = "*"\ntenants = ["eu"]\n')
+MODEL = {"step_model": "gpt-5-mini"}
 DENIED = Denial(
     step="S9",
     version=1,
@@ -84,6 +90,7 @@ DENIED = Denial(
     claims=("order:ORD-1",),
     why="over the limit",
 )
+ANSWER = {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}
 ASKED = {"audience": "ann", "type": "text", "text": "?"}
 SCHEMA = (
     Fault("no_steps", lambda d: d.update(steps=[]), at="steps"),
@@ -100,6 +107,8 @@ SCHEMA = (
     Fault("incomplete_step", lambda d: d["steps"][0].pop("tool"), "S1", "tool"),
     Fault("incomplete_step", lambda d: d["steps"][1].pop("question"), "S2", "question"),
     Fault("incomplete_step", lambda d: step(d, 0, question=ASKED), "S1", "question"),
+    Fault("incomplete_step", lambda d: asks(d, output=None), "S9", "output"),
+    Fault("incomplete_step", lambda d: step(d, 0, output=ANSWER), "S1", "output"),
 )
 GRAPH = (
     Fault("unknown_step", lambda d: step(d, 3, after=["S3", "S33"]), "S4", "after[1]"),
@@ -194,6 +203,67 @@ TOOLS = (
         "S3",
         "when",
         "warning",
+    ),
+    Fault("no_model", asks, "S9", "kind"),
+    Fault(
+        "bad_output_schema",
+        lambda d: asks(d, output={"type": "string"}),
+        "S9",
+        "output",
+        facts=MODEL,
+    ),
+    Fault(
+        "unchecked_shape",
+        lambda d: asks(d, output={"type": "object", "properties": {"to": {"not": {}}}}),
+        "S9",
+        "output",
+        "warning",
+        facts=MODEL,
+    ),
+    Fault(
+        "bad_reference_path",
+        lambda d: (asks(d), args(d, 2, account="${S9.too}")),
+        "S3",
+        "args.account",
+        facts=MODEL,
+    ),
+    Fault(
+        "unknown_reference",
+        lambda d: asks(d, args={"text": "${S8.memo}"}),
+        "S9",
+        "args.text",
+        facts=MODEL,
+    ),
+    Fault(
+        "reference_type",
+        lambda d: (asks(d), args(d, 2, cents="${S9.to}")),
+        "S3",
+        "args.cents",
+        facts=MODEL,
+    ),
+    Fault(
+        "unsourced_argument",
+        lambda d: asks(d, args={"text": "DE1"}),
+        "S9",
+        "args.text",
+        "warning",
+        facts=MODEL,
+    ),
+    Fault("no_check", asks, "S9", "success", "warning", facts=MODEL),
+    Fault("dead_step", asks, "S9", "", "warning", facts=MODEL),
+    Fault(
+        "policy_denied",
+        asks,
+        "S9",
+        "tool",
+        facts={**MODEL, "policy": Policy.from_toml(POLICY + '[[deny]]\ntool = "model"\n')},
+    ),
+    Fault(
+        "not_supported",
+        lambda d: asks(d, for_each="${S1.lines}"),
+        "S9",
+        "for_each",
+        facts=MODEL,
     ),
     Fault("not_supported", lambda d: added(d, kind="milestone"), "S9", "kind"),
     Fault("not_supported", lambda d: step(d, 3, for_each="${S1.lines}"), "S4", "for_each"),
@@ -341,6 +411,18 @@ RISK = (
         "S3",
         "args.account",
         says="untrusted data reaches pay.account: read_mail.body → pay.account (S9 → S3)",
+    ),
+    Fault(
+        "untrusted_flow",
+        lambda d: (
+            added(d, id="S8", tool="read_mail", args={"id": "ORD-1"}),
+            asks(d, args={"text": "${S8.body}"}),
+            args(d, 2, account="${S9.to}"),
+        ),
+        "S3",
+        "args.account",
+        says="read_mail.body → S9.to → pay.account (S8 → S9 → S3)",
+        facts=MODEL,
     ),
     Fault(
         "confidential_flow",

@@ -51,7 +51,8 @@ class Sample(Frozen):
     """Raw text in place of a plan."""
 
     facts: dict[str, Any] = Field(default_factory=dict)
-    """Changes to who checks: roles, scopes, spent_usd, spent_tokens, policy, more_policy."""
+    """Changes to who checks: roles, scopes, spent_usd, spent_tokens, step_model, policy,
+    more_policy."""
 
     versions: dict[str, str] = Field(default_factory=dict)
     """Tools that were released anew."""

@@ -333,15 +333,23 @@ class Desk:
     policy: str
 
     def facts(self, plan: Plan | None = None, change: Mapping[str, Any] | None = None) -> Facts:
-        """`change` may give roles, scopes, spent_usd, and more policy text."""
+        """`change` may give roles, scopes, spent_usd, step_model, and more policy text."""
         said = dict(change or {})
         spent: dict[str, Any] = {"spent_usd": Decimal(said.pop("spent_usd", "0"))}
         spent["spent_tokens"] = said.pop("spent_tokens", 0)
         policy = Policy.from_toml(said.pop("policy", self.policy) + said.pop("more_policy", ""))
+        model = said.pop("step_model", None)
         who = replace_rights(self.rights, said)
         catalog = Catalog.of(self.specs, who.scopes)
         priced = plan and estimate(plan, catalog, book=PriceBook({}), **spent)
-        return Facts(catalog=catalog, rights=who, policy=policy, estimate=priced or None, now=TODAY)
+        return Facts(
+            catalog=catalog,
+            rights=who,
+            policy=policy,
+            estimate=priced or None,
+            step_model=model,
+            now=TODAY,
+        )
 
 
 def replace_rights(rights: Rights, said: Mapping[str, Any]) -> Rights:
