@@ -45,7 +45,7 @@ async def reflector(_: State, session: Session, kit: Kit) -> dict[str, Any]:
 def _rule(kit: Kit, plan: Plan, fired: TriggerFired) -> RepairRule | None:
     if fired.kind in _PERSON or fired.step is None or fired.step not in plan.by_id:
         return None
-    return find(kit.repairs, fired.code, plan.by_id[fired.step].tool or "")
+    return find(kit.repairs, fired.code, plan.by_id[fired.step].capability)
 
 
 def _reflection(session: Session, fired: TriggerFired, rule: RepairRule | None) -> Reflected:

@@ -50,7 +50,7 @@ async def replanner(_: State, session: Session, kit: Kit) -> dict[str, Any]:
 
 def _patched(session: Session, kit: Kit, plan: Plan, fired: TriggerFired) -> Patched:
     step = fired.step or ""
-    rule = find(kit.repairs, fired.code, plan.by_id[step].tool or "")
+    rule = find(kit.repairs, fired.code, plan.by_id[step].capability)
     assert rule is not None, "the reflector sends only what a rule covers"  # noqa: S101 (ours)
     done = frozenset(name for name, each in session.view.steps.items() if each.status in PASSED)
     author = Author(kind="replanner", name=f"rule:{rule.code}")

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from plangate.plan.policy import Policy
 
 _KINDS = ("*", "model", "agent")
+_ABOUT_EFFECTS = ("[[threshold]] tool", "[[quorum]] tool")
+"""Rules that weigh what acts, which steps of these kinds never do."""
 
 
 def need_known(policy: Policy, tools: Mapping[str, ToolSpec]) -> None:
@@ -37,7 +39,8 @@ def need_known(policy: Policy, tools: Mapping[str, ToolSpec]) -> None:
 
 def _unknown_tools(policy: Policy, tools: Mapping[str, ToolSpec]) -> Iterator[str]:
     for key, name in _named(policy):
-        if name in tools or name in _KINDS or name.startswith("human:"):
+        kinds = _KINDS[:1] if key in _ABOUT_EFFECTS else _KINDS
+        if name in tools or name in kinds or name.startswith("human:"):
             continue
         found = ", ".join(near(name, tuple(tools)))
         yield f"{key} {name!r}" + (f" (near: {found})" if found else "")

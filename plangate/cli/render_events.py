@@ -163,7 +163,7 @@ def _reflected(event: Reflected) -> list[Part]:
 
 def _called(event: ModelCalled) -> list[Part]:
     tokens = f"{event.input_tokens} + {event.output_tokens} tokens"
-    return [("model", "bold"), event.role, event.model, tokens, event.error_code]
+    return [("model", "bold"), event.step or event.role, event.model, tokens, event.error_code]
 
 
 def _stopped(event: BudgetStopped) -> list[Part]:

@@ -22,6 +22,8 @@ HEAD = 'schema = 1\n[[allow]]\ntool = "*"\n'
         ('[[threshold]]\ntool = "pay"\narg = "cent"\nover = 5\n', "arg 'cent' of pay .*cents"),
         ('[[threshold]]\ntool = "payy"\narg = "cents"\nover = 5\n', r"\[\[threshold\]\] tool"),
         ('[[quorum]]\ntool = "payy"\nn = 2\n', r"\[\[quorum\]\] tool 'payy'"),
+        ('[[quorum]]\ntool = "model"\nn = 2\n', r"\[\[quorum\]\] tool 'model'"),
+        ('[[threshold]]\ntool = "model"\narg = "x"\nover = 5\n', r"\[\[threshold\]\] tool 'model'"),
     ],
 )
 def test_a_rule_for_what_is_not_there_is_refused_with_key_and_nearest_name(rule, says):
@@ -37,6 +39,8 @@ def test_all_wrong_names_are_told_at_once():
 
 
 def test_people_and_kinds_of_step_are_no_tools_and_pass():
+    text = HEAD + '[[deny]]\ntool = "model"\n[[label]]\ntool = "model"\nintegrity = "untrusted"\n'
+    need_known(Policy.from_toml(text), TOOLS)
     text = HEAD + '[[require]]\nbefore = "pay"\nancestors = ["human:customer", "look"]\n'
 
     need_known(Policy.from_toml(text), TOOLS)
