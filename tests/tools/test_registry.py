@@ -98,3 +98,13 @@ def test_a_tool_may_be_listed_twice_but_two_tools_may_not_share_a_name():
 def test_a_registry_that_is_not_whole_is_refused(tools, says):
     with pytest.raises(ConfigError, match=says):
         Registry(tools)
+
+
+def test_no_tool_has_the_name_of_a_kind_of_step():
+    @tool(effect="none")
+    def model(text: str) -> Done:
+        """Stand where policies mean models."""
+        return Done(text)
+
+    with pytest.raises(ConfigError, match="'model', like a kind of step"):
+        Registry([model])
