@@ -7,6 +7,7 @@ of the outside, never guessed, and never simply done again.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,14 +15,12 @@ from plangate.engine.call import Returned, call, judge_output
 from plangate.engine.classify import Failure, classify, redact
 from plangate.engine.heard import record, record_found, record_operation
 from plangate.engine.release import overtaken
-from plangate.engine.underway import hold, quiet
+from plangate.engine.underway import hold, may_still_act, quiet, when_quiet
 from plangate.journal.events import EffectMoved
-from plangate.journal.ledger import Intent
-from plangate.journal.owner import lives_beside
+from plangate.journal.ledger import UNSETTLED, Intent
 from plangate.journal.points import reached
-from plangate.journal.runs import is_at_work
 from plangate.plan.effects import effect_key
-from plangate.plan.errors import ConfigError, Conflict
+from plangate.plan.errors import ConfigError, Conflict, PlangateError, RunBusy
 from plangate.tools.answers import Found
 
 if TYPE_CHECKING:
@@ -75,6 +74,7 @@ class Act:
     ready: Ready
     context: ToolContext
     key: str = ""
+    held: Hold | None = None
 
     async def run(self) -> Acted:
         """Act under the ledger.
@@ -96,8 +96,14 @@ class Act:
             return Acted(Failure("transient", "in_flight", says), named.key)
         try:
             return await self._held(named, held)
+        except (Conflict, RunBusy) as exc:  # the row was not ours any more; it says how it went on
+            return Acted(Failure("unknown", "in_other_hands", str(exc)), named.key)
         finally:
-            held.release()
+            try:
+                if held.in_ledger:
+                    await asyncio.shield(replace(self, key=named.key).let_go())
+            finally:
+                held.release()
 
     async def _held(self, named: EffectKey, held: Hold) -> Acted:
         session = self.bench.session
@@ -117,6 +123,7 @@ class Act:
         act = replace(
             self,
             key=named.key,
+            held=held,
             tool=held.watched(self.tool),
             context=replace(self.context, effect_key=named.key),
         )
@@ -132,6 +139,7 @@ class Act:
         except Conflict as exc:
             # One identity, two sets of arguments: a second effect, or a wrong one.
             return Acted(Failure("unexpected_state", "other_arguments", str(exc)), named.key)
+        held.in_ledger = claim.row.owner == session.lease.owner
         if claim.fresh:
             act.moved("intended")
             return Acted(await act.dispatch(), named.key)
@@ -165,11 +173,16 @@ class Act:
 
     async def reenter(self, row: EffectRow) -> Acted:
         """Go on from what the ledger says about this effect."""
+        try:
+            row = await self._taken(row)
+        except RunBusy as exc:
+            says = f"somebody is doing this very effect now: {exc}"
+            return Acted(Failure("transient", "in_flight", says), self.key)
         if row.state in ("done", "compensated"):
             return Acted(self._recorded(row), self.key, "ledger")
-        if await asyncio.to_thread(self._alive_elsewhere, row):
-            says = f"run {row.run_id} is doing this very effect now"
-            return Acted(Failure("transient", "in_flight", says), self.key)
+        if row.state not in UNSETTLED:
+            says = f"it was settled as {row.state} at this moment"
+            return Acted(Failure("transient", DID_NOT_HAPPEN, says), self.key)
         pending = row.state == "accepted" and row.operation_id is not None
         if not pending and self.tool.reconcile is None and self.tool.spec.idempotent:
             return Acted(await self.dispatch(), self.key)
@@ -183,9 +196,10 @@ class Act:
         found = await self._found(row)
         reached("effect.found")
         if found.happened is False:
-            if lives_beside(self.bench.session.lease.taken_from) or not await self._quiet():
+            await self._quiet()
+            if why := may_still_act(self.bench.session.journal.url, row):
                 await self.settle("unknown", code=_GOES_ON.code, was=row.state)
-                return Acted(_GOES_ON, self.key)
+                return Acted(replace(_GOES_ON, says=why), self.key)
             found = await self._found(row)  # it may have acted since it was asked
         if found.happened is None:
             await self.settle("unknown", code="outcome_unknown", was=row.state)
@@ -194,6 +208,42 @@ class Act:
         if not found.happened:
             return await self._void()
         return Acted(await self._adopt(found), self.key, "reconcile")
+
+    async def ask(self, row: EffectRow) -> Returned | Failure:
+        """Find out what became of an effect for somebody who does not run its step.
+
+        Raises:
+            RunBusy: Somebody is at work on it.
+        """
+        row = await self._taken(row)
+        try:
+            return (await self.find_out(row)).got
+        finally:
+            await asyncio.shield(self.let_go())
+
+    async def _taken(self, row: EffectRow) -> EffectRow:
+        """Take up what nobody is at work on, so that whoever comes now lets it be."""
+        if row.state not in UNSETTLED:
+            return row
+        session = self.bench.session
+        return self._noted(
+            await asyncio.to_thread(session.journal.ledger.take, session.lease, self.key)
+        )
+
+    def _noted(self, row: EffectRow) -> EffectRow:
+        if self.held is not None:
+            self.held.in_ledger = row.owner == self.bench.session.lease.owner
+        return row
+
+    async def let_go(self) -> None:
+        """Tell the ledger that this owner makes no call of it, once the last one has ended."""
+        session = self.bench.session
+
+        def forget() -> None:
+            with suppress(PlangateError):  # it stays ours then, until this process ends
+                session.journal.ledger.let_go(self.key, session.lease.owner)
+
+        await asyncio.to_thread(when_quiet, (session.journal.url, self.key), forget)
 
     async def _quiet(self) -> bool:
         key = (self.bench.session.journal.url, self.key)
@@ -238,7 +288,7 @@ class Act:
             await self.settle("unknown", code="no_operation_id")
             return Failure("unknown", "no_operation_id", "accepted without an operation id")
         ledger = session.journal.ledger
-        await asyncio.to_thread(ledger.accept, session.lease, self.key, operation_id)
+        self._noted(await asyncio.to_thread(ledger.accept, session.lease, self.key, operation_id))
         reached("effect.accepted")
         self.moved("accepted", operation_id)
         return await self.poll(operation_id)
@@ -284,14 +334,16 @@ class Act:
         session = self.bench.session
         output = session.put(got.output) if isinstance(got, Returned) else None
         await session.aflush()
-        await asyncio.to_thread(
-            lambda: session.journal.ledger.settle(
-                session.lease,
-                self.key,
-                state,
-                output=output,
-                error_code=code,
-                business_state=business,
+        self._noted(
+            await asyncio.to_thread(
+                lambda: session.journal.ledger.settle(
+                    session.lease,
+                    self.key,
+                    state,
+                    output=output,
+                    error_code=code,
+                    business_state=business,
+                )
             )
         )
         self.moved(state)
@@ -338,12 +390,6 @@ class Act:
         rows = session.journal.ledger.under(run_id, self.ready.approval, self.step.id)
         others = [row for row in rows if row.effect_key != key and row.state != "failed"]
         return others[0].business_key if others else ""
-
-    def _alive_elsewhere(self, row: EffectRow) -> bool:
-        session = self.bench.session
-        if row.run_id == session.run.run_id:
-            return False
-        return is_at_work(session.journal.runs.get(row.run_id), session.journal.clock())
 
 
 _GOES_ON = Failure("unknown", "still_running", "an earlier call of it may still be going on")

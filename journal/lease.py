@@ -31,9 +31,6 @@ class Lease:
     expires_at: datetime
     """When others may take over, unless the lease is renewed."""
 
-    taken_from: str = ""
-    """The owner before, if it did not let go: it fell silent, and may be at work all the same."""
-
 
 MINE = sa.and_(
     RUNS.c.run_id == sa.bindparam("lease_run"),

@@ -3,7 +3,8 @@
 `intend` commits a row before the tool is called. A row that is still `intended` after a crash may
 or may not have happened: nothing here guesses, and nothing is intended twice unless it is known to
 have failed. The key is the business identity of the effect, so a replanned, renamed or re-delivered
-step meets its own row.
+step meets its own row. Each row names the owner in whose hands the effect is: as long as that one
+may still make its call, nobody else may say that the effect failed, whoever holds the run by then.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 import sqlalchemy as sa
 
 from plangate.journal.lease import Lease, fence
+from plangate.journal.owner import lives_beside, process_of
 from plangate.journal.points import reached
 from plangate.journal.runs import refuse_if_busy
 from plangate.journal.schema import EFFECTS, RUNS
@@ -69,7 +71,7 @@ class EffectRow(Intent):
 
     state: EffectState
     epoch: int
-    """Of the owner that intended it; lower than the present one: that owner is gone."""
+    """Of the lease under which it was intended."""
 
     operation_id: str | None
     """What the outside calls it, once accepted."""
@@ -86,6 +88,18 @@ class EffectRow(Intent):
     note: str
     by: str
     """The person who settled it; empty: the run itself."""
+
+    owner: str
+    """In whose hands it is: who may be making its call, or asking after it; empty: nobody's."""
+
+    @property
+    def silent_caller(self) -> str:
+        """The process beside this one that may still make the call; empty if there is none.
+
+        It is frozen, or only slow: what it was about to do, it does once it goes on.
+        """
+        may_come = self.state in ("intended", "unknown") and lives_beside(self.owner)
+        return process_of(self.owner) if may_come else ""
 
 
 class Claim(NamedTuple):
@@ -127,7 +141,7 @@ class Ledger:
             Conflict: The key is known for a call with other arguments.
         """
         assert intent.run_id == lease.run_id, "an intent belongs to the run that is held"  # noqa: S101
-        row = _fresh(intent, lease.epoch, self._clock())
+        row = _fresh(intent, lease, self._clock())
 
         def work(tx: sa.Connection) -> Claim:
             fence(tx, lease)
@@ -151,17 +165,53 @@ class Ledger:
         """
         return self._move(lease, effect_key, "accepted", {"operation_id": operation_id})
 
+    def take(self, lease: Lease, effect_key: str) -> EffectRow:
+        """Take an effect of unknown outcome up, to find out about it or to go on with it.
+
+        Returns:
+            The row as it is now; its `owner` is the caller if it was taken. It was not where it is
+            settled, or where a process beside this one may still make the call.
+
+        Raises:
+            LeaseLost: The caller no longer owns its run.
+            RunBusy: The owner in whose hands the effect is is at work.
+            JournalError: There is no such effect.
+        """
+        now = self._clock()
+
+        def work(tx: sa.Connection) -> EffectRow:
+            row = _held(tx, lease, effect_key, now)
+            if row.state not in UNSETTLED or row.owner == lease.owner or row.silent_caller:
+                return row
+            taken = sa.update(EFFECTS).where(_is(effect_key)).values(owner=lease.owner)
+            tx.execute(taken)
+            reached("effect.taking")
+            return _load(tx, effect_key)
+
+        row = self._store.change(work)
+        reached("effect.taken")
+        return row
+
+    def let_go(self, effect_key: str, owner: str) -> None:
+        """Record that an owner makes no call of an effect any more; nothing if it is not its.
+
+        No lease is needed: also an owner that lost its run, and only it, knows when its call ended.
+        """
+        mine = sa.and_(_is(effect_key), EFFECTS.c.owner == owner)
+        self._store.change(lambda tx: tx.execute(sa.update(EFFECTS).where(mine).values(owner="")))
+
     def settle(
         self, lease: Lease, effect_key: str, state: EffectState, **said: Unpack[Settlement]
     ) -> EffectRow:
         """Record how an effect ended: `done`, `failed`, `unknown`, or `compensated` after done.
 
-        An effect of another run (a global key) can be settled too, unless that run is at work.
+        An effect of another run (a global key) can be settled too.
 
         Raises:
             LeaseLost: The caller no longer owns its run.
-            Conflict: The effect is in a state that this one cannot follow.
-            RunBusy: The effect belongs to another run whose owner is at work.
+            Conflict: The effect is in a state that this one cannot follow, or it is to have failed
+                while a process beside this one may still make the call.
+            RunBusy: The effect is in the hands of another owner who is at work.
             JournalError: There is no such effect.
         """
         return self._move(lease, effect_key, state, said)
@@ -207,12 +257,16 @@ class Ledger:
         now = self._clock()
         settled = None if state in UNSETTLED else now
         values = {"state": state, "settled_at": settled, **said}
+        if state != "unknown":  # the call was made, or will not be
+            values["owner"] = lease.owner if state == "accepted" else ""
         allowed = EFFECTS.c.state.in_(_FROM.get(state, ()))
 
         def work(tx: sa.Connection) -> EffectRow:
             row = _held(tx, lease, effect_key, now)
             if is_again(tx) and values.items() <= asdict(row).items():
                 return row
+            if state == "failed" and row.silent_caller:
+                raise may_still_act(row)
             change = sa.update(EFFECTS).where(_is(effect_key), allowed).values(values)
             if tx.execute(change).rowcount != 1:
                 raise _bad_move(row, state)
@@ -224,11 +278,12 @@ class Ledger:
         return moved
 
 
-def _fresh(intent: Intent, epoch: int, now: datetime) -> dict[str, Any]:
+def _fresh(intent: Intent, lease: Lease, now: datetime) -> dict[str, Any]:
     row = {field.name: getattr(intent, field.name) for field in fields(Intent)}
     empty = {"operation_id": None, "output": None, "settled_at": None}
     unsaid = {"error_code": "", "business_state": "", "note": "", "by": ""}
-    return {**row, **empty, **unsaid, "state": "intended", "epoch": epoch, "created_at": now}
+    begun = {"state": "intended", "epoch": lease.epoch, "owner": lease.owner, "created_at": now}
+    return {**row, **empty, **unsaid, **begun}
 
 
 def _claim(tx: sa.Connection, row: Mapping[str, Any]) -> Claim:
@@ -244,18 +299,17 @@ def _claim(tx: sa.Connection, row: Mapping[str, Any]) -> Claim:
 
 def _held(tx: sa.Connection, lease: Lease, effect_key: str, now: datetime) -> EffectRow:
     """Return an effect that nobody else may move now; the runs are locked before the effect."""
-    found = sa.select(EFFECTS.c.run_id).where(_is(effect_key))
-    runs = sorted({lease.run_id, *tx.execute(found).scalars()})
-    rows = tx.execute(
-        sa.select(RUNS).where(RUNS.c.run_id.in_(runs)).order_by(RUNS.c.run_id).with_for_update()
-    ).all()
+    found = sa.select(EFFECTS.c.owner).where(_is(effect_key))
+    owner = tx.execute(found).scalar() or lease.owner
+    both = sa.or_(RUNS.c.run_id == lease.run_id, RUNS.c.owner == owner)
+    runs = tx.execute(sa.select(RUNS).where(both).order_by(RUNS.c.run_id).with_for_update()).all()
     fence(tx, lease)
     row = _load(tx, effect_key)
-    if row.run_id not in runs:
-        what = f"effect {row.business_key!r} was taken up by run {row.run_id!r} at this moment"
+    if row.owner not in ("", owner, lease.owner):
+        what = f"effect {row.business_key!r} was taken up by {row.owner} at this moment"
         raise Conflict(what, hint="read the ledger's row again")
-    for run in rows:
-        if run.run_id == row.run_id != lease.run_id:
+    for run in runs:
+        if run.owner == row.owner != lease.owner:
             refuse_if_busy(run, now)
     return row
 
@@ -279,6 +333,12 @@ def _other_arguments(known: EffectRow) -> Conflict:
         hint="two calls with one business identity must have the same arguments; mend the tool's "
         "key template, or settle the recorded effect first",
     )
+
+
+def may_still_act(row: EffectRow) -> Conflict:
+    """Return the error for whoever says that an effect failed while its call may still come."""
+    what = f"{row.silent_caller} of this machine, which began effect {row.business_key!r}, may "
+    return Conflict(what + "still make the call", hint="stop that process, then say so again")
 
 
 def _bad_move(row: EffectRow, state: EffectState) -> Conflict:

@@ -94,6 +94,21 @@ def _verified_runs(tx: sa.Connection) -> None:
     execute(tx, _VERIFIED)
 
 
+_OWNERS = (
+    "ALTER TABLE effects ADD COLUMN owner TEXT NOT NULL DEFAULT ''",
+    "CREATE INDEX runs_by_owner ON runs (owner) WHERE owner IS NOT NULL",
+    """UPDATE effects SET owner = COALESCE((
+            SELECT runs.owner FROM runs
+            WHERE runs.run_id = effects.run_id AND runs.epoch = effects.epoch), '')
+        WHERE state IN ('intended', 'unknown')""",
+)
+
+
+def _owners_of_effects(tx: sa.Connection) -> None:
+    """Note who may still make a call: where nobody took the run since, whoever holds it."""
+    execute(tx, _OWNERS)
+
+
 def execute(tx: sa.Connection, statements: Iterable[str]) -> None:
     """Run the statements of a migration."""
     text = 'TEXT COLLATE "C"' if tx.dialect.name == "postgresql" else "TEXT"
@@ -102,7 +117,7 @@ def execute(tx: sa.Connection, statements: Iterable[str]) -> None:
 
 
 MIGRATIONS: Mapping[int, Migration] = MappingProxyType(
-    {1: _first_tables, 2: _uses_of_artifacts, 3: _verified_runs}
+    {1: _first_tables, 2: _uses_of_artifacts, 3: _verified_runs, 4: _owners_of_effects}
 )
 """By the version each one leads to: 1, 2, 3, ... without gaps."""
 

@@ -52,6 +52,11 @@ def lives_beside(owner: str) -> bool:
     return beside and not is_dead(owner)
 
 
+def process_of(owner: str) -> str:
+    """Name the process of an owner that lives beside this one, for people: `process 4711`."""
+    return f"process {owner.split(':')[1]}"
+
+
 def _host() -> str:
     name = socket.gethostname().replace(":", "_")
     where = _text("/proc/sys/kernel/random/boot_id") + _namespace()

@@ -134,7 +134,7 @@ def _bury_effects(tx: sa.Connection, run_id: str) -> int:
     of_run = EFFECTS.c.run_id == run_id
     tx.execute(sa.delete(EFFECTS).where(of_run, EFFECTS.c.state == "failed"))
     empty = dict.fromkeys(
-        ("goal_id", "step", "attempt_id", "error_code", "business_state", "by"), ""
+        ("goal_id", "step", "attempt_id", "error_code", "business_state", "by", "owner"), ""
     )
     gone = {"approval": None, "operation_id": None, "output": None}
     named = sa.literal("deleted:") + sa.func.substr(EFFECTS.c.effect_key, 1, 12)

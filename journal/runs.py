@@ -134,15 +134,12 @@ class Runs:
         """
         now = self._clock()
         until = now + timedelta(seconds=ttl_s)
-        before = ""  # the owner that was found by the first try
 
         def work(tx: sa.Connection) -> int:
-            nonlocal before
             row = _held(tx, run_id)
             if is_again(tx) and (row.owner, row.lease_until) == (owner, until):
                 return int(row.epoch)
             refuse_if_busy(row, now)
-            before = row.owner or ""
             tx.execute(
                 sa.update(RUNS)
                 .where(RUNS.c.run_id == run_id)
@@ -153,7 +150,7 @@ class Runs:
 
         epoch = self._store.change(work)
         reached("lease.taken")
-        return Lease(run_id, owner, epoch, until, taken_from=before)
+        return Lease(run_id, owner, epoch, until)
 
     def renew(self, lease: Lease, ttl_s: float) -> Lease:
         """Extend a lease; it is never made shorter, whatever the clock did.

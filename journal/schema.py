@@ -86,6 +86,8 @@ sa.Index(
     sqlite_where=_OPEN,
     postgresql_where=_OPEN,
 )
+_HELD = RUNS.c.owner.is_not(None)
+sa.Index("runs_by_owner", RUNS.c.owner, sqlite_where=_HELD, postgresql_where=_HELD)
 
 EVENTS = sa.Table(
     "events",
@@ -123,6 +125,7 @@ EFFECTS = sa.Table(
     _time("settled_at", null=True),
     _text("note"),
     _text("by"),
+    _text("owner"),
     sa.Index("effects_by_run", "run_id"),
 )
 

@@ -159,7 +159,7 @@ async def _find_out(session: Session, kit: Kit, row: EffectRow, tool: Tool) -> R
         context=replace(context, effect_key=row.effect_key),
         key=row.effect_key,
     )
-    return (await act.find_out(row)).got
+    return await act.ask(row)
 
 
 def _check_output(kit: Kit, row: EffectRow, word: Word) -> None:

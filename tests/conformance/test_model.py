@@ -57,7 +57,7 @@ class Held:
 
 @dataclass
 class Effect:
-    run: str
+    owner: str
     args: str
     state: str = "intended"
 
@@ -107,6 +107,9 @@ class Workers(RuleBasedStateMachine):
     def is_live(self, run: str) -> bool:
         held = self.runs[run]
         return bool(held.owner) and held.until is not None and held.until > self.now
+
+    def is_at_work(self, owner: str) -> bool:
+        return any(held.owner == owner and self.is_live(run) for run, held in self.runs.items())
 
     def is_mine(self, hand: Hand) -> bool:
         held = self.runs[hand.lease.run_id]
@@ -195,6 +198,27 @@ class Workers(RuleBasedStateMachine):
         else:
             self.intend(hand, key, args)
 
+    @precondition(lambda self: self.hands)
+    @rule(which=ANY, key=st.sampled_from(KEYS))
+    def take_up(self, which: int, key: str) -> None:
+        _, hand = self.hand(which)
+        known = self.effects.get(key)
+        with refused(*self.no_hand_on(hand, known)):
+            owner = self.journal.ledger.take(hand.lease, key).owner
+            assert known is not None
+            if known.state in FOLLOWS["unknown"]:
+                known.owner = hand.lease.owner
+            assert owner == known.owner
+
+    @precondition(lambda self: self.hands)
+    @rule(which=ANY, key=st.sampled_from(KEYS))
+    def let_go_of(self, which: int, key: str) -> None:
+        _, hand = self.hand(which)
+        known = self.effects.get(key)
+        self.journal.ledger.let_go(key, hand.lease.owner)
+        if known is not None and known.owner == hand.lease.owner:
+            known.owner = ""
+
     def intend(self, hand: Hand, key: str, args: str) -> None:
         known = self.effects.get(key)
         again = known is not None and known.state != "failed"
@@ -206,7 +230,7 @@ class Workers(RuleBasedStateMachine):
             claim = self.journal.ledger.intend(hand.lease, _intent(run, key, args))
             assert claim.fresh is not again
             if not again:
-                self.effects[key] = Effect(run, args)
+                self.effects[key] = Effect(hand.lease.owner, args)
 
     def settle(self, hand: Hand, key: str, state: Any) -> None:
         known = self.effects.get(key)
@@ -217,15 +241,23 @@ class Workers(RuleBasedStateMachine):
                 self.journal.ledger.settle(hand.lease, key, state)
             assert known is not None
             known.state = state
+            if state != "unknown":
+                known.owner = hand.lease.owner if state == "accepted" else ""
 
     def fault(self, hand: Hand, known: Effect | None, state: str) -> tuple[type[Exception], ...]:
+        if fault := self.no_hand_on(hand, known):
+            return fault
+        assert known is not None
+        return () if known.state in FOLLOWS[state] else (Conflict,)
+
+    def no_hand_on(self, hand: Hand, known: Effect | None) -> tuple[type[Exception], ...]:
         if not self.is_mine(hand):
             return (LeaseLost,)
         if known is None:
             return (JournalError,)
-        if known.run != hand.lease.run_id and self.is_live(known.run):
+        if known.owner != hand.lease.owner and self.is_at_work(known.owner):
             return (RunBusy,)
-        return () if known.state in FOLLOWS[state] else (Conflict,)
+        return ()
 
     @rule(question=st.sampled_from("qz"), by=st.sampled_from(WORKERS))
     def answer(self, question: str, by: str) -> None:
@@ -245,8 +277,8 @@ class Workers(RuleBasedStateMachine):
 
     def the_ledger_is_what_was_settled(self) -> None:
         rows = {row.effect_key: row for row in self.journal.ledger.list()}
-        assert {key: row.state for key, row in rows.items()} == {
-            key: each.state for key, each in self.effects.items()
+        assert {key: (row.state, row.owner) for key, row in rows.items()} == {
+            key: (each.state, each.owner) for key, each in self.effects.items()
         }
 
 
