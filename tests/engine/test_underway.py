@@ -158,14 +158,16 @@ def owner() -> Iterator[Callable[[bool], str]]:
         child.communicate()
 
 
-def left_by(lab: Any, name: str, each: Tool, lease_s: float) -> str:
+def left_by(lab: Lab, name: str, each: Tool, *, lease_s: float = -1) -> str:
     """Leave an intent behind, as an owner does that stopped in the middle of its call."""
-    session = lab.session()
+    with lab.session() as made:
+        run_id = made.run.run_id
+    lease = lab.journal.runs.acquire(run_id, name, lease_s)
     key = effect_key(each.spec, {"n": 1}, "g")
     intent = Intent(
         effect_key=key.key,
         business_key=key.business,
-        run_id=session.run.run_id,
+        run_id=run_id,
         goal_id="g",
         step="a",
         plan_version=1,
@@ -174,12 +176,8 @@ def left_by(lab: Any, name: str, each: Tool, lease_s: float) -> str:
         tool_version="1",
         args_sha256=digest({"n": 1}),
     )
-    lab.journal.ledger.intend(session.lease, intent)
-    session.close()
-    until = datetime.now(UTC) + timedelta(seconds=lease_s)
-    with lab.journal.store.write() as tx:
-        tx.execute(sa.update(RUNS).values(owner=name, lease_until=until))
-    return session.run.run_id
+    lab.journal.ledger.intend(lease, intent)
+    return run_id
 
 
 @pytest.mark.parametrize(
@@ -189,7 +187,7 @@ async def test_no_trace_outside_proves_nothing_while_the_silent_owner_lives(
     lab, owner, alive, reason, payments
 ):
     bank = Bank()
-    run_id = left_by(lab, owner(alive), bank.paying(), lease_s=-1)
+    run_id = left_by(lab, owner(alive), bank.paying())
 
     halt, session = await lab.run(plan_of(pay("a")), [bank.paying()], run_id)
 
