@@ -18,6 +18,7 @@ from plangate.journal.questions import (
 )
 from plangate.nodes.case import Case
 from plangate.nodes.fit import Fitted, fitted
+from plangate.nodes.unsettled import may_yet_happen
 from plangate.plan.secrets import secret_in
 from plangate.plan.value.frozen import thaw
 
@@ -73,6 +74,8 @@ def decide(journal: Journal, case: Case, answer: Answer) -> Decision | Refused |
     fit = fitted(answer, case)
     if isinstance(fit, str):
         return Refused(fit)
+    if answer.decision == "settle" and (why := _too_early(journal, case, fit)):
+        return Refused(why)
     mine = _decision(case, answer, fit, now)
     if answer.decision == "approve" and question.quorum > 1:
         return _vote(journal, mine, question.quorum)
@@ -97,6 +100,14 @@ def _decision(case: Case, answer: Answer, fit: Fitted, now: datetime) -> Decisio
         steps=fit.steps,
         expires_at=expires,
     )
+
+
+def _too_early(journal: Journal, case: Case, fit: Fitted) -> str:
+    """Say who may still carry out what is said to have failed; empty if nobody may."""
+    if fit.answer.get("state") != "failed":
+        return ""
+    only = fit.answer.get("effect_key")
+    return may_yet_happen(journal, case.view, case.question.step, only)
 
 
 def _secret(answer: Answer) -> str:

@@ -41,12 +41,12 @@ async def executor(_: State, session: Session, kit: Kit) -> dict[str, Any]:
         return {"go": "validator"}
     halt = await run_plan(bench, parallel=kit.parallel)
     reached("plan.halted")
+    await mark_undone(session, kit, bench.plan)  # also where the run stops now: it is gone
     if session.stop.asked is not None and halt.reason in ("drained", "cancelled"):
         return dict(stopped(session, session.stop.asked))
     if bench.plan.version != session.view.version:  # what this pass found is about another plan
         await session.aflush()
         return {"go": "validator"}
-    await mark_undone(session, kit, bench.plan)
     _record(session, halt)
     await session.aflush()
     return {"go": _GO[halt.reason]}

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from plangate.graph.fallout import Fallout
 from plangate.journal.decisions import Decision
 from plangate.journal.events import EffectMoved, PlanProposed, StepEnded
-from plangate.journal.ledger import UNSETTLED, EffectRow, Settlement
+from plangate.journal.ledger import EffectRow, Settlement
 from plangate.journal.questions import (
     DecisionTaken,
     QuestionAsked,
@@ -22,6 +22,7 @@ from plangate.journal.view import RunView
 from plangate.nodes.case import Case
 from plangate.nodes.edit import carried, edited
 from plangate.nodes.kit import Kit
+from plangate.nodes.unsettled import unsettled
 from plangate.plan.outcome import EffectState
 from plangate.plan.revise.diff import diff
 from plangate.plan.value.frozen import Json, thaw
@@ -163,11 +164,11 @@ async def settle_effect(session: Session, question: QuestionAsked, decision: Dec
     state: EffectState = "done" if decision.answer.get("state") == "done" else "failed"
     only = decision.answer.get("effect_key")
     evidence = str(decision.answer.get("evidence") or decision.comment)
-    rows = await asyncio.to_thread(session.journal.ledger.list, run_id=session.run.run_id)
-    for row in rows:
-        if row.step == question.step and row.state in UNSETTLED and only in (None, row.effect_key):
-            word = Word(state, decision.by, evidence, thaw(decision.answer.get("output")))
-            await settle_row(session, row, word)
+    word = Word(state, decision.by, evidence, thaw(decision.answer.get("output")))
+    for row in await asyncio.to_thread(
+        unsettled, session.journal, session.view, question.step, only
+    ):
+        await settle_row(session, row, word, step=question.step)
 
 
 class Word(NamedTuple):
@@ -180,8 +181,21 @@ class Word(NamedTuple):
     """What the tool would have returned; None: that is not known."""
 
 
-async def settle_row(session: Session, row: EffectRow, word: Word) -> None:
-    """Move a row of the ledger on a person's word, and keep who gave it and what it rests on."""
+async def settle_row(
+    session: Session, row: EffectRow, word: Word, *, step: str | None = None
+) -> None:
+    """Move a row of the ledger on a person's word, and keep who gave it and what it rests on.
+
+    Args:
+        session: The run that the word is given in.
+        row: The row.
+        word: What is said.
+        step: The step of this run that met the effect; None: the one that began it.
+
+    Raises:
+        Conflict: Somebody settled it before, or may still carry out what is said to have failed.
+        RunBusy: Another run is at work on it.
+    """
     output = None if word.output is None else session.put(word.output)
     said = Settlement(output=output, by=word.by, note=word.evidence)
     await session.aflush()
@@ -191,7 +205,7 @@ async def settle_row(session: Session, row: EffectRow, word: Word) -> None:
     session.emit(
         EffectMoved(
             effect_key=row.effect_key,
-            step=row.step,
+            step=step or row.step,
             tool=row.tool,
             state=word.state,
             operation_id=row.operation_id,

@@ -15,7 +15,7 @@ from plangate.journal.session import Session
 from plangate.nodes.ending import Ending, ending_of
 from plangate.nodes.kit import Kit
 from plangate.nodes.report import claims_of, report_of
-from plangate.nodes.undo import Candidate, candidates, is_compensation
+from plangate.nodes.undo import Candidate, candidates, is_compensation, mark_undone
 from plangate.nodes.unfinished import end_rest, end_revised
 from plangate.plan.value.plan import Plan
 
@@ -26,9 +26,11 @@ async def settle(_: State, session: Session, kit: Kit) -> dict[str, Any]:
         return _told(session)
     end_revised(session)
     await session.aflush()
+    plan = kit.plan(session) if session.view.version else None
+    if plan is not None:  # whoever held the run before may have been stopped between the two
+        await mark_undone(session, kit, plan)
     run_id = session.run.run_id
     effects = await asyncio.to_thread(session.journal.ledger.list, run_id=run_id)
-    plan = kit.plan(session) if session.view.version else None
     if plan is not None and session.view.cancelled is not None:
         end_rest(session, plan, effects)
     ending = ending_of(session.view)

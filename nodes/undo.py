@@ -115,7 +115,7 @@ def compensation_plan(session: Session, kit: Kit) -> Plan:
 async def mark_undone(session: Session, kit: Kit, plan: Plan) -> None:
     """Tell the ledger which effects are gone; does what is missing, and nothing twice."""
     cause = session.view.cause
-    if cause is None or cause.kind != "compensation":
+    if cause is None or not is_compensation(session.view):
         return
     first = kit.plan(session, 1)
     for number, key in enumerate(cause.effects, 1):

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 from plangate.engine.call import Returned, context_for, judge_output
 from plangate.engine.effect import Act
 from plangate.engine.release import Ready
+from plangate.engine.underway import may_still_act
 from plangate.graph.answer import Answer
 from plangate.graph.bridge import run_blocking
 from plangate.journal.decisions import Decision
 from plangate.journal.ledger import UNSETTLED
+from plangate.journal.retention import TOMBSTONE
 from plangate.nodes.case import Case
 from plangate.nodes.decide import Refused, decide
 from plangate.nodes.follow import Word, settle_effect, settle_row, taken
@@ -42,7 +44,7 @@ def effect_named(journal: Journal, name: str) -> EffectRow:
     """Return the one effect that a key, the beginning of one, or a business key names.
 
     Raises:
-        ConfigError: There is none, or there are several.
+        ConfigError: There is none, there are several, or its run was deleted.
     """
     return only_one(name, journal.ledger.named(name))
 
@@ -51,13 +53,21 @@ def only_one(name: str, rows: Sequence[EffectRow]) -> EffectRow:
     """Return the only effect of that name.
 
     Raises:
-        ConfigError: There is none, or there are several.
+        ConfigError: There is none, there are several, or its run was deleted.
     """
     if not rows:
         raise ConfigError(f"no effect is named {name!r}", hint="See plangate effects list.")
     if len(rows) > 1:
         keys = ", ".join(f"{row.effect_key} (run {row.run_id})" for row in rows[:5])
         raise ConfigError(f"{len(rows)} effects are named {name!r}", hint=f"Name one of: {keys}.")
+    if rows[0].note == TOMBSTONE:
+        row = rows[0]
+        raise ConfigError(
+            f"effect {row.effect_key[:12]} is {row.state}, and run {row.run_id} that it was of "
+            "was deleted",
+            hint="Its key is kept so that it is not done again; there is nothing more to show "
+            "or to change.",
+        )
     return rows[0]
 
 
@@ -75,8 +85,9 @@ def settle(runtime: Runtime, name: str, word: Word, *, role: str = "") -> Effect
 
     Raises:
         ConfigError: No such effect, no evidence, or a result that the tool could not have returned.
-        Denied: It is settled already, or the run's question was answered by somebody else.
-        RunBusy: The run's owner is at work on it.
+        Denied: It is settled already, the run's question was answered by somebody else, or what is
+            said to have failed may still be carried out.
+        RunBusy: The run's owner, or another run, is at work on it.
     """
     row = effect_named(runtime.journal, name)
     if not word.evidence.strip() or not word.by.strip():
@@ -85,6 +96,7 @@ def settle(runtime: Runtime, name: str, word: Word, *, role: str = "") -> Effect
     _check_output(runtime.kit, row, word)
     with runtime.hold(row.run_id) as session:
         row = _unsettled(session, row)
+        _refuse_too_early(runtime.journal, row, word)
         question = _asked(session, runtime.kit, row)
         if question is None:
             run_blocking(settle_row(session, row, word))
@@ -100,7 +112,7 @@ def settle(runtime: Runtime, name: str, word: Word, *, role: str = "") -> Effect
                 decision="settle", by=word.by, role=role, answer=answer, comment=word.evidence
             )
             _answer(session, runtime.kit, question, said)
-    return _now(runtime.journal, row)
+        return _now(runtime.journal, row)
 
 
 def reconcile(runtime: Runtime, name: str, *, by: str) -> EffectRow:
@@ -187,6 +199,16 @@ def _unsettled(session: Session, row: EffectRow) -> EffectRow:
     return row
 
 
+def _refuse_too_early(journal: Journal, row: EffectRow, word: Word) -> None:
+    """Stop whoever looked and saw nothing, while the call may still come."""
+    why = may_still_act(journal.url, row) if word.state == "failed" else ""
+    if why:
+        raise Denied(
+            f"{row.business_key} cannot be known to have failed: {why}",
+            hint="Stop that process first, then look again.",
+        )
+
+
 def _asked(session: Session, kit: Kit, row: EffectRow) -> QuestionAsked | None:
     """Return the run's question about the effect; one that it was about to ask is asked now."""
     view = session.view
@@ -216,6 +238,7 @@ def _answer(session: Session, kit: Kit, question: QuestionAsked, answer: Answer)
 
 
 def _now(journal: Journal, row: EffectRow) -> EffectRow:
+    """Read a row again; its run is held."""
     found = journal.ledger.get(row.effect_key)
-    assert found is not None, "rows are never taken out of the ledger"  # noqa: S101 (ours)
+    assert found is not None, "nothing of a run that is held is deleted"  # noqa: S101 (ours)
     return found

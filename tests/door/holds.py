@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +26,9 @@ class World:
     done: list[str] = field(default_factory=list)
     broken: set[str] = field(default_factory=set)
     """Calls, as `release A1`, that do something and never answer."""
+
+    meanwhile: dict[str, Callable[[], object]] = field(default_factory=dict)
+    """What happens elsewhere during a call."""
 
     refused: set[str] = field(default_factory=set)
     lying: bool = False
@@ -58,6 +61,7 @@ class Note:
 def _act(what: str) -> None:
     if what in WORLD.refused:
         raise ToolFailed("refused", "the outside says no")
+    WORLD.meanwhile.get(what, str)()
     WORLD.done.append(what)
     if what in WORLD.broken:
         raise ConnectionError("no answer")

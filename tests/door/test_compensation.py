@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from plangate.cancel import cancel
 from plangate.compensate import compensate, standing
 from plangate.journal.causes import RunFollowed
 from plangate.journal.points import watch
@@ -156,6 +157,41 @@ def test_death_after_the_undo_and_before_the_ledger_is_told_loses_nothing(trips)
     assert view.ended.verdict == "pass"
     assert set(trips.states(run_id).values()) == {"compensated"}
     assert len(WORLD.done) == 4
+
+
+def test_what_was_undone_before_a_compensation_was_stopped_is_not_said_to_stand(trips):
+    run_id = trips.stopped()
+    begun = compensate(trips.runtime, run_id, by="ann")
+    trips.go(begun.run_id)
+    WORLD.meanwhile["release B2"] = trips.runtime.drain
+
+    trips.go(begun.run_id, "approve")
+    drained = trips.states(run_id)
+    ended = cancel(trips.another(), begun.run_id, by="eve").ended
+
+    assert drained == {"hold:A1": "done", "hold:B2": "compensated"}
+    assert ended.ending == "cancelled"
+    assert trips.states(run_id) == drained
+    assert WORLD.done[2:] == ["release B2"]
+
+
+def test_what_was_undone_before_its_owner_died_is_told_when_the_run_is_cancelled(trips):
+    run_id = trips.stopped()
+    begun = compensate(trips.runtime, run_id, by="ann")
+    trips.go(begun.run_id)
+
+    def die(point: str) -> None:
+        if point == "plan.halted":
+            raise Died
+
+    watch(die)
+    with pytest.raises(Died):
+        trips.go(begun.run_id, "approve")
+    watch(None)
+    ended = cancel(trips.runtime, begun.run_id, by="eve").ended
+
+    assert ended.ending == "cancelled"
+    assert set(trips.states(run_id).values()) == {"compensated"}
 
 
 def test_an_undo_that_a_person_edited_into_another_call_does_not_count_as_the_undo(trips):
