@@ -136,7 +136,7 @@ def when_quiet(key: Key, act: Callable[[], None]) -> None:
 def may_still_act(journal_url: str, row: EffectRow) -> str:
     """Say who may still carry out an effect of unknown outcome, here or beside; empty: nobody."""
     if caller := row.silent_caller:
-        return f"{caller} of this machine, which began it, may still make the call"
+        return f"{caller} of this machine has it in hand, and may still make the call"
     with _lock:
         runs = (journal_url, row.effect_key) in _bodies
     return "a call of it goes on in this process" if runs else ""

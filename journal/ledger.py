@@ -266,7 +266,7 @@ class Ledger:
             if is_again(tx) and values.items() <= asdict(row).items():
                 return row
             if state == "failed" and row.silent_caller:
-                raise may_still_act(row)
+                raise _may_still_act(row)
             change = sa.update(EFFECTS).where(_is(effect_key), allowed).values(values)
             if tx.execute(change).rowcount != 1:
                 raise _bad_move(row, state)
@@ -335,9 +335,9 @@ def _other_arguments(known: EffectRow) -> Conflict:
     )
 
 
-def may_still_act(row: EffectRow) -> Conflict:
+def _may_still_act(row: EffectRow) -> Conflict:
     """Return the error for whoever says that an effect failed while its call may still come."""
-    what = f"{row.silent_caller} of this machine, which began effect {row.business_key!r}, may "
+    what = f"{row.silent_caller} of this machine has effect {row.business_key!r} in hand, and may "
     return Conflict(what + "still make the call", hint="stop that process, then say so again")
 
 

@@ -72,10 +72,10 @@ def decide(journal: Journal, case: Case, answer: Answer) -> Decision | Refused |
     if why := _fault(question, answer, now) or _overtaken(case) or _secret(answer):
         return Refused(why)
     fit = fitted(answer, case)
+    if isinstance(fit, Fitted) and (why := _too_early(journal, case, fit)):
+        fit = why
     if isinstance(fit, str):
         return Refused(fit)
-    if answer.decision == "settle" and (why := _too_early(journal, case, fit)):
-        return Refused(why)
     mine = _decision(case, answer, fit, now)
     if answer.decision == "approve" and question.quorum > 1:
         return _vote(journal, mine, question.quorum)
@@ -104,7 +104,7 @@ def _decision(case: Case, answer: Answer, fit: Fitted, now: datetime) -> Decisio
 
 def _too_early(journal: Journal, case: Case, fit: Fitted) -> str:
     """Say who may still carry out what is said to have failed; empty if nobody may."""
-    if fit.answer.get("state") != "failed":
+    if case.question.kind != "effect" or fit.answer.get("state") != "failed":
         return ""
     only = fit.answer.get("effect_key")
     return may_yet_happen(journal, case.view, case.question.step, only)

@@ -38,9 +38,7 @@ def unsettled(
     return tuple(row for row in rows if row.state in UNSETTLED)
 
 
-def may_yet_happen(
-    journal: Journal, view: RunView, step: str | None, only: object = None
-) -> str:
+def may_yet_happen(journal: Journal, view: RunView, step: str | None, only: object = None) -> str:
     """Say who may still carry out such an effect, so that nobody can know that it failed."""
     rows = unsettled(journal, view, step, only)
     said = ((row, may_still_act(journal.url, row)) for row in rows)

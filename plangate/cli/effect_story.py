@@ -151,7 +151,7 @@ def _next(
             yield f"wait: {run.owner} is at work on run {run.run_id}"
             return
         if row.silent_caller:
-            yield f"stop {row.silent_caller}: it began this, and may still make the call"
+            yield f"stop {row.silent_caller}: it has this in hand, and may still make the call"
         yield f"plangate effects reconcile {key}{again}"
         yield f"plangate effects settle {key} --as done|failed --evidence TEXT{again}"
     elif row.state == "done" and undo["undo"] and run.status == "ended":

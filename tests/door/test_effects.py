@@ -3,12 +3,17 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import sqlalchemy as sa
 
 from plangate import effects
 from plangate.journal.points import watch
+from plangate.journal.schema import EFFECTS
+from plangate.nodes.decide import Refused
 from plangate.nodes.follow import Word
 from plangate.plan.errors import ConfigError, Denied, EffectUnknown, RunBusy
+from plangate.retention import Records
 from tests.door.holds import WORLD, desk
+from tests.owners import beside
 
 SEAT = {"seat": "B2", "holder": "Ann", "ticket": "T-B2"}
 
@@ -143,4 +148,84 @@ def test_what_the_outside_is_sure_never_happened_is_failed_and_nothing_is_done_b
     row = effects.reconcile(trips.runtime, "hold:B2", by="ann")
 
     assert (row.state, row.error_code) == ("failed", "did_not_happen")
+    assert WORLD.done == ["hold A1", "hold B2"]
+
+
+@pytest.fixture
+def frozen(trips):
+    """Says of all effects of unknown outcome that a process which stands still has them in hand."""
+    with beside() as other:
+
+        def of(run_id):
+            with trips.runtime.journal.store.write() as tx:
+                mine = EFFECTS.c.run_id == run_id
+                tx.execute(sa.update(EFFECTS).where(mine).values(owner=other.name))
+            return other
+
+        yield of
+
+
+@pytest.mark.parametrize("which", ["unsure", "orphan"])
+def test_nobody_settles_as_failed_what_a_frozen_process_may_still_do(trips, which, frozen, request):
+    run_id = request.getfixturevalue(which)
+    WORLD.held.pop("B2")
+    other = frozen(run_id)
+
+    with pytest.raises(Denied, match="has it in hand, and may still make the call"):
+        effects.settle(trips.runtime, "hold:B2", word("failed"))
+    other.end()
+    row = effects.settle(trips.runtime, "hold:B2", word("failed"))
+
+    assert (row.state, WORLD.done.count("hold B2")) == ("failed", 1)
+
+
+def test_a_person_who_has_it_tried_again_or_says_that_it_failed_is_told_of_the_frozen_process(
+    trips, unsure, frozen
+):
+    WORLD.held.pop("B2")
+    WORLD.silent = False
+    other = frozen(unsure)
+
+    told = trips.say(unsure, "settle", answer={"state": "failed"})
+    with pytest.raises(EffectUnknown, match="may still make the call"):
+        effects.reconcile(trips.runtime, "hold:B2", by="ann")
+    again = trips.go(unsure, "retry")
+    before = WORLD.done.count("hold B2")
+    other.end()
+    trips.go(unsure, "retry")
+
+    assert isinstance(told, Refused)
+    assert "may still make the call" in told.why
+    assert [each.kind for each in again.pending_questions] == ["effect"]
+    assert (before, WORLD.done.count("hold B2")) == (1, 2)
+
+
+def test_an_effect_that_went_with_its_run_says_so_wherever_it_is_named(trips):
+    run_id = trips.stopped()
+    key = trips.key(run_id, "hold:B2")
+    Records(trips.runtime.journal, None).delete(run_id)
+
+    for ask in (
+        lambda: effects.effect_named(trips.runtime.journal, key),
+        lambda: effects.settle(trips.runtime, key, word()),
+        lambda: effects.reconcile(trips.runtime, key, by="ann"),
+    ):
+        with pytest.raises(ConfigError, match=f"is done, and run {run_id} .* was deleted") as told:
+            ask()
+        assert "not done again" in told.value.hint
+
+
+def test_a_step_that_met_anothers_effect_is_answered_about_that_effect(trips):
+    WORLD.broken, WORLD.silent = {"hold B2"}, True
+    first, second = trips.start(goal_id="G"), trips.start(goal_id="G")
+    trips.go(first, "approve")
+    trips.go(second, "approve")
+
+    trips.say(second, "settle", answer={"state": "done", "output": SEAT})
+    view = trips.go(second)
+
+    assert trips.states(first)["hold:B2"] == "done"
+    assert [each.step for each in view.pending_questions] == ["S3"]
+    [moved] = [e for e in trips.events(second, "effect_moved") if e.by]
+    assert (moved.step, moved.state) == ("S2", "done")
     assert WORLD.done == ["hold A1", "hold B2"]

@@ -1,22 +1,13 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
-import sqlalchemy as sa
 from typing_extensions import TypedDict
 
-from plangate.journal.ledger import Intent
-from plangate.journal.schema import RUNS
-from plangate.plan.effects import effect_key
-from plangate.plan.value.frozen import digest
 from plangate.plan.value.step import Step
 from plangate.tools.answers import Found
 from plangate.tools.tool import Tool, tool
@@ -133,76 +124,4 @@ async def test_one_identity_with_other_arguments_is_an_outcome_and_no_second_eff
     halt, session = await lab.run(plan_of(pay("a"), second), [bank.paying()])
 
     assert (halt.kind, halt.code, bank.payments) == ("step_failed", "other_arguments", [1])
-    session.close()
-
-
-@pytest.fixture
-def owner() -> Iterator[Callable[[bool], str]]:
-    started: list[subprocess.Popen[str]] = []
-
-    def of(alive: bool) -> str:
-        says = "from plangate.journal.owner import owner_name as n; print(n(), flush=True); input()"
-        child = subprocess.Popen(
-            [sys.executable, "-c", says], stdin=-1, stdout=subprocess.PIPE, text=True
-        )
-        started.append(child)
-        name = child.stdout.readline().strip()
-        if not alive:
-            child.kill()
-            child.wait()
-        return name
-
-    yield of
-    for child in started:
-        child.kill()
-        child.communicate()
-
-
-def left_by(lab: Lab, name: str, each: Tool, *, lease_s: float = -1) -> str:
-    """Leave an intent behind, as an owner does that stopped in the middle of its call."""
-    with lab.session() as made:
-        run_id = made.run.run_id
-    lease = lab.journal.runs.acquire(run_id, name, lease_s)
-    key = effect_key(each.spec, {"n": 1}, "g")
-    intent = Intent(
-        effect_key=key.key,
-        business_key=key.business,
-        run_id=run_id,
-        goal_id="g",
-        step="a",
-        plan_version=1,
-        attempt_id="a-A1",
-        tool="pay",
-        tool_version="1",
-        args_sha256=digest({"n": 1}),
-    )
-    lab.journal.ledger.intend(lease, intent)
-    return run_id
-
-
-@pytest.mark.parametrize(
-    ("alive", "reason", "payments"), [(True, "trigger", []), (False, "done", [1])]
-)
-async def test_no_trace_outside_proves_nothing_while_the_silent_owner_lives(
-    lab, owner, alive, reason, payments
-):
-    bank = Bank()
-    run_id = left_by(lab, owner(alive), bank.paying())
-
-    halt, session = await lab.run(plan_of(pay("a")), [bank.paying()], run_id)
-
-    assert (halt.reason, bank.payments) == (reason, payments)
-    session.close()
-
-
-@pytest.mark.parametrize(("alive", "code"), [(True, "in_flight"), (False, "")])
-async def test_another_run_is_at_work_on_an_effect_only_while_its_owner_lives(
-    lab, owner, alive, code
-):
-    bank = Bank()
-    left_by(lab, owner(alive), bank.paying(), lease_s=60)
-
-    halt, session = await lab.run(plan_of(pay("a")), [bank.paying(max_attempts=1)])
-
-    assert (halt.code, bank.payments) == (code, [] if alive else [1])
     session.close()
