@@ -9,6 +9,7 @@ from plangate.journal.journal import Journal
 from plangate.journal.ledger import Intent
 from plangate.journal.owner import owner_name
 from plangate.plan.errors import Conflict, JournalError, LeaseLost, RunBusy
+from tests.owners import beside
 
 INTENT = Intent(
     effect_key="k",
@@ -180,3 +181,38 @@ def test_another_run_meets_a_global_effect_and_may_settle_it_once_its_run_rests(
 
     assert journal.ledger.settle(other, "k", "done").state == "done"
     assert journal.ledger.get("k").run_id == "r"
+
+
+def test_what_a_silent_process_may_still_do_can_be_known_as_done_and_not_as_failed(
+    journal, new_run, clock
+):
+    new_run()
+    with beside() as other:
+        first = journal.runs.acquire("r", other.name, 30)
+        for key in "kl":
+            journal.ledger.intend(first, replace(INTENT, effect_key=key))
+        clock.jump(30)
+        mine = journal.runs.acquire("r", owner_name(), 30)
+
+        assert journal.ledger.take(mine, "k").owner == other.name
+        assert journal.ledger.settle(mine, "k", "unknown").owner == other.name
+        with pytest.raises(Conflict, match="may still make the call"):
+            journal.ledger.settle(mine, "k", "failed")
+        assert journal.ledger.settle(mine, "l", "done").owner == ""
+
+    assert journal.ledger.take(mine, "k").owner == mine.owner
+    assert journal.ledger.settle(mine, "k", "failed").owner == ""
+
+
+def test_only_who_has_an_effect_in_hand_lets_go_of_it_and_needs_no_lease_for_that(
+    journal, lease, clock
+):
+    journal.ledger.intend(lease, INTENT)
+    clock.jump(30)
+    mine = journal.runs.acquire("r", owner_name(), 30)
+
+    journal.ledger.let_go("k", mine.owner)
+    kept = journal.ledger.get("k").owner
+    journal.ledger.let_go("k", lease.owner)
+
+    assert (kept, journal.ledger.get("k").owner) == (lease.owner, "")

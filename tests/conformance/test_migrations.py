@@ -106,6 +106,7 @@ def test_a_journal_of_each_version_is_brought_up_and_keeps_all(bare, version):
         question = fold(journal.log.read("open")).questions["open-q1"]
         shown = journal.artifacts.get(question.payload)
         effects = [(row.effect_key, row.state) for row in journal.ledger.list()]
+        in_hand = [row.owner for row in journal.ledger.list()]
         decided = journal.decisions.of_run("open")
         newest = journal.runs.get("open")
 
@@ -118,6 +119,7 @@ def test_a_journal_of_each_version_is_brought_up_and_keeps_all(bare, version):
     assert isinstance(ended, RunEnded)
     assert shown == {"steps": ["open"]}
     assert effects == [("done", "done"), ("open", "intended")]
+    assert in_hand == ["", "elsewhere.0:1:1:abc"]
     assert [(each.by, each.steps) for each in decided] == [("ann", ("S1",))]
     assert (newest.goal, newest.status) == ("Refund order 1, “ünïcode”", "waiting")
     assert upgraded == shape_of_new(bare)

@@ -1,6 +1,6 @@
-"""Freezes a process past its lease, has another finish its run, and wakes the first. Not a test.
+"""Freezes a process past its lease, has others go on with its run, and wakes the first. Not a test.
 
-python -m tests.crash.frozen FOLDER POINT KIND
+python -m tests.crash.frozen FOLDER POINT KIND insist|leave
 """
 
 # ruff: noqa: T201 (a program whose output a test reads)
@@ -12,10 +12,13 @@ import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
+from plangate.effects import reconcile
+from plangate.graph.payload import Answer
 from plangate.journal.points import watch
-from plangate.plan.errors import PlangateError, RunBusy
+from plangate.plan.errors import EffectUnknown, PlangateError, RunBusy
 from plangate.runtime import Options, Runtime
 from tests.crash.outside import agent_of
 from tests.crash.trial import Place, child, forked, run_to_the_end
@@ -68,12 +71,26 @@ def finishing(place: Place) -> None:
     runtime.close()
 
 
-def main(folder: str, point: str, kind: str) -> None:
+def insisting(place: Place) -> None:
+    """Have a person try again and the outside be asked again, each time as another owner."""
+    runtime = opened(place)
+    for _ in range(2):
+        asked = runtime.view(place.run_id).pending_questions[0]
+        runtime.answer(asked.question_id, Answer(decision="retry", by="ann"))
+        run_to_the_end(place, runtime, leave="effect")
+        with suppress(EffectUnknown):
+            reconcile(runtime, f"act:{place.run_id}", by="ann")
+    runtime.close()
+
+
+def main(folder: str, point: str, kind: str, then: str) -> None:
     place = Place(Path(folder), f"sqlite:///{folder}/journal.db", "run_frozen", kind)
     first = child(lambda: freezing(place, point))
     _, status = os.waitpid(first, os.WUNTRACED)
     assert os.WIFSTOPPED(status), "it was to stop at the point"
     assert forked(lambda: finishing(place)) == 0, "the other process did not finish the run"
+    if then == "insist":
+        assert forked(lambda: insisting(place)) == 0, "asking again did not end well"
     os.kill(first, signal.SIGCONT)
     os.waitpid(first, 0)
     assert forked(lambda: print_result(place)) == 0

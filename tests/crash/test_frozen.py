@@ -12,13 +12,19 @@ pytestmark = pytest.mark.crash
 
 
 @pytest.mark.parametrize(
-    ("point", "asked"),
-    [("effect.held", []), ("effect.dispatching", ["S2"]), ("effect.returned", [])],
-    ids=["before its intent", "before its call", "after its call"],
+    ("point", "asked", "then"),
+    [
+        ("effect.held", [], "leave"),
+        ("effect.dispatching", ["S2"], "leave"),
+        ("effect.dispatching", ["S2"], "insist"),
+        ("effect.returned", [], "leave"),
+    ],
+    ids=["before its intent", "before its call", "and others insist", "after its call"],
 )
-def test_a_process_frozen_past_its_lease_and_woken_adds_nothing(tmp_path, point, asked):
+def test_a_process_frozen_past_its_lease_and_woken_adds_nothing(tmp_path, point, asked, then):
+    said = [tmp_path, point, "reconciled", then]
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "tests.crash.frozen", tmp_path, point, "reconciled"],
+        [sys.executable, "-W", "ignore", "-m", "tests.crash.frozen", *said],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -17,7 +17,7 @@ from plangate.journal.ledger import Intent
 from plangate.journal.owner import process_of
 from plangate.journal.schema import EFFECTS, RUNS
 from plangate.plan.effects import effect_key
-from plangate.plan.errors import Conflict, LeaseLost, RunBusy
+from plangate.plan.errors import LeaseLost, RunBusy
 from plangate.plan.value.frozen import digest
 from plangate.plan.value.step import Step
 from plangate.tools.answers import Found, Operation
@@ -79,23 +79,6 @@ async def test_no_trace_outside_proves_nothing_while_a_silent_caller_lives_whoev
     assert alive == ("still_running", 0, "unknown")
     assert says[0].startswith(f"{process_of(other.name)} of this machine has it in hand, and may")
     assert (halt.reason, bank.payments) == ("done", [1])
-    session.close()
-
-
-@pytest.mark.parametrize("way", ["settle", "take"])
-async def test_what_a_silent_caller_may_still_do_can_be_known_as_done_and_not_as_failed(
-    lab, other, way
-):
-    left_by(lab, other.name, Bank().paying())
-    session, ledger = lab.session(), lab.journal.ledger
-    [row] = ledger.list()
-
-    if way == "take":
-        assert ledger.take(session.lease, row.effect_key).owner == other.name
-    with pytest.raises(Conflict, match="may still make the call"):
-        ledger.settle(session.lease, row.effect_key, "failed")
-
-    assert ledger.settle(session.lease, row.effect_key, "done").owner == ""
     session.close()
 
 
