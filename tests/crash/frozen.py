@@ -88,9 +88,13 @@ def main(folder: str, point: str, kind: str, then: str) -> None:
     first = child(lambda: freezing(place, point))
     _, status = os.waitpid(first, os.WUNTRACED)
     assert os.WIFSTOPPED(status), "it was to stop at the point"
-    assert forked(lambda: finishing(place)) == 0, "the other process did not finish the run"
-    if then == "insist":
-        assert forked(lambda: insisting(place)) == 0, "asking again did not end well"
+    try:
+        assert forked(lambda: finishing(place)) == 0, "the other process did not finish the run"
+        if then == "insist":
+            assert forked(lambda: insisting(place)) == 0, "asking again did not end well"
+    except BaseException:
+        os.kill(first, signal.SIGKILL)  # whoever stands still is not left behind
+        raise
     os.kill(first, signal.SIGCONT)
     os.waitpid(first, 0)
     assert forked(lambda: print_result(place)) == 0
