@@ -22,7 +22,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Command
 
 from plangate.journal.lease import Lease
-from plangate.journal.runs import Runs
+from plangate.journal.runs import Runs, refuse_former
 from plangate.plan.errors import ConfigError, LeaseLost
 from plangate.plan.secrets import refuse_secrets
 
@@ -108,7 +108,7 @@ class _Guard:
             return nullcontext()
         if isinstance(self._saver, OnJournal):
             return self._saver.under(lease)
-        self._runs.refuse_former(lease)
+        refuse_former(self._runs.get(lease.run_id), lease)
         return nullcontext()
 
 

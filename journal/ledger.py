@@ -87,6 +87,11 @@ class EffectRow(Intent):
     by: str
     """The person who settled it; empty: the run itself."""
 
+    @property
+    def is_buried(self) -> bool:
+        """True if its run was deleted: it is no run's any more, and only key and state are left."""
+        return not self.run_id
+
 
 class Claim(NamedTuple):
     """The answer to an intent."""

@@ -14,13 +14,12 @@ from plangate.graph.bridge import run_blocking
 from plangate.graph.state import State
 from plangate.journal.causes import GoalRevised, RunFollowed
 from plangate.journal.ledger import UNSETTLED
+from plangate.journal.plans import read_plan
 from plangate.nodes.settle import settle
 from plangate.nodes.undo import is_compensation
 from plangate.plan.compensation import Undoing
 from plangate.plan.errors import ConfigError, Conflict
 from plangate.plan.outcome import OVER
-from plangate.plan.value.frozen import parse
-from plangate.plan.value.plan import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,6 +69,7 @@ def proposed(
 
     Raises:
         ConfigError: No such run, it has ended or is a compensation, or nothing could plan the goal.
+        Unreadable, Damaged: Its plan cannot be read, so it is not known what will not run.
     """
     run, view = runtime.journal.runs.get(run_id), runtime.view(run_id)
     if view.ended is not None and view.revised is None:
@@ -185,7 +185,7 @@ def _inputs(runtime: Runtime, view: RunView) -> dict[str, Any]:
 def _unstarted(runtime: Runtime, view: RunView) -> tuple[str, ...]:
     if view.version == 0:
         return ()
-    plan = parse(Plan, runtime.journal.artifacts.get(view.plans[view.version].plan))
+    plan = read_plan(view, runtime.journal.artifacts.get)
     return tuple(
         step.id
         for step in plan.steps
