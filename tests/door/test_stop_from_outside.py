@@ -203,7 +203,7 @@ def test_a_cancel_that_its_own_process_did_not_survive_is_finished_by_a_resume(a
     _, runtime, run_id = asked
 
     with pytest.raises(RunBusy):
-        cancel(runtime, run_id, by="eve", wait_s=-1)
+        cancel(runtime, run_id, by="eve", wait_s=0)
     for _ in runtime.advance(run_id):
         pass
 
