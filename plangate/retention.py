@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plangate.graph.saver import open_saver
+from plangate.journal.clock import EPOCH
 from plangate.journal.journal import Journal
 from plangate.journal.owner import owner_name
 from plangate.plan.errors import ConfigError, Conflict, EffectUnknown, LeaseLost, RunBusy
@@ -91,7 +92,8 @@ class Records:
 
     def idle(self, older_than: timedelta, status: Status = "ended") -> list[Idle]:
         """Return the runs in a status in which nothing has happened for so long, oldest first."""
-        before = self.journal.clock() - older_than
+        now = self.journal.clock()
+        before = now - min(older_than, now - EPOCH)
         return self.journal.retention.idle_since(before, status)
 
     def _delete(self, run_id: str, seen: Idle | None) -> Removed:

@@ -107,10 +107,12 @@ def revise_goal(
         message_ref: Where the person's words are kept; empty: they are put into the journal.
 
     Raises:
-        ConfigError: As `proposed`.
+        ConfigError: As `proposed`, nobody confirmed it, or the goal id is too long.
         Conflict: What was done has changed since it was looked at, or the goal was changed already.
         RunBusy: The run's owner is at work on it.
     """
+    if not by.strip():
+        raise ConfigError("nobody is named who confirmed the goal", hint="Say who, with by=.")
     with runtime.hold(run_id) as session:
         revised = session.view.revised
         if revised is None:
@@ -133,6 +135,8 @@ def _record(
 ) -> GoalRevised:
     number = len(session.view.followed) + 1
     new_run = f"{session.run.run_id}-goal{number}"
+    given = State(goal=seen.goal, inputs=dict(seen.inputs), goal_id=goal_id or new_run)
+    runtime.check(State(**given, task=session.view.task))  # a fault now would cost the old run
     said = {"goal": seen.goal, "inputs": dict(seen.inputs), "by": by}
     stands = [each for each in seen.stands if each.row.state not in UNSETTLED]
     revised = GoalRevised(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plangate.cli.options import journal_option, json_option
-from plangate.cli.terminal import echo_json, say, visible
+from plangate.cli.terminal import echo_json, need_yes, say, visible
 
 if TYPE_CHECKING:
     from plangate.journal.retention import Idle
@@ -45,7 +45,7 @@ def delete(run_id: str, yes: bool, no_rewrite: bool, journal: str, as_json: bool
         run = opened.runs.get(run_id)
     if not yes:
         say(f"run {run_id} ({run.status}): {run.goal}")
-        click.confirm("Delete it for good?", abort=True, err=True)
+        need_yes("Delete it for good?", yes=False)
     with open_records(url) as records:
         pruned = Pruned({run_id: records.delete(run_id)}, (), ())
         _finish(records, pruned, rewrite=not no_rewrite, as_json=as_json)
@@ -88,11 +88,11 @@ def prune(older_than: timedelta, status: Any, yes: bool, journal: str, **how: bo
         pass
     with open_records(journal) as records:
         found = records.idle(older_than, status)
-        if how["dry_run"] or not found:
+        if how["dry_run"]:
             _list(found, as_json=how["as_json"])
             return
-        if not yes:
-            click.confirm(f"Delete {len(found)} runs for good?", abort=True, err=True)
+        if found:
+            need_yes(f"Delete {len(found)} runs for good?", yes=yes)
         pruned = records.prune(found)
         _finish(records, pruned, rewrite=not how["no_rewrite"], as_json=how["as_json"])
 
@@ -119,6 +119,8 @@ def _finish(records: Records, pruned: Pruned, *, rewrite: bool, as_json: bool) -
         say(f"deleted {run_id}: {said}; {each.kept_effects} effects stay known by their keys")
     for run_id, why in pruned.kept:
         say(f"kept {run_id}: {why}")
+    if not any(pruned):
+        say("no run is that old")
     for run_id in pruned.gone:
         say(f"{run_id} was deleted by somebody else meanwhile")
     if pruned.removed and not is_clean:
