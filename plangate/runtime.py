@@ -243,12 +243,12 @@ class Runtime:
             )
         return run, pending[0]
 
-    def answer(self, name: str, answer: Answer) -> Decision | Refused | Counted:
-        """Record an answer to what `question` finds; the run goes on when somebody advances it."""
-        return self.reply(self.question(name)[1], answer)
+    def answer(self, asked: str | QuestionAsked, answer: Answer) -> Decision | Refused | Counted:
+        """Record an answer to a question, or to what `question` finds by a name.
 
-    def reply(self, question: QuestionAsked, answer: Answer) -> Decision | Refused | Counted:
-        """Record an answer to a question of a run of this journal."""
+        The run goes on when somebody advances it.
+        """
+        question = self.question(asked)[1] if isinstance(asked, str) else asked
         run = self.journal.runs.get(run_asking(question.question_id))
         case = Case(
             kit=replace(self.kit, now=not_before(self.kit.now, run.updated_at)),

@@ -112,7 +112,7 @@ class Driver:
         Raises:
             Denied: It changes nothing; the error says why.
         """
-        got = self.runtime.reply(question, answer)
+        got = self.runtime.answer(question, answer)
         if isinstance(got, Refused):
             run_id = run_asking(question.question_id)
             raise Denied(got.why, hint=f"See plangate run show {run_id}.")

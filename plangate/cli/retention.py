@@ -34,7 +34,8 @@ def delete(run_id: str, yes: bool, no_rewrite: bool, journal: str, as_json: bool
     """Delete a run: events, artifacts that no other run uses, decisions, checkpoints.
 
     Of effects that were done, key and state stay, so that they are never done again. Refused while
-    somebody is at work on the run, and while it is unknown what became of an effect.
+    somebody is at work on the run, while it is unknown what became of an effect, and while a run
+    that follows from it has not ended. Inside another graph, its checkpoints stay in that thread.
     """
     from plangate.cli.opened import journal_of, opened_journal
     from plangate.graph.desk import outer_thread
