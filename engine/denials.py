@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
+from plangate.journal.plans import read_plan
 from plangate.plan.flow.denial import denial_of, denied_before
-from plangate.plan.value.frozen import parse
-from plangate.plan.value.plan import Plan
 from plangate.plan.value.refs import resolve_all
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from plangate.journal.session import Session
     from plangate.plan.flow.denial import Denial
     from plangate.plan.value.frozen import Json
+    from plangate.plan.value.plan import Plan
     from plangate.plan.value.step import Step
     from plangate.tools.tool import Tool
 
@@ -148,6 +148,5 @@ class Denials:
 
     def _plan(self, version: int) -> Plan:
         if version not in self._plans:
-            proposed = self.session.view.plans[version]
-            self._plans[version] = parse(Plan, self.session.load(proposed.plan))
+            self._plans[version] = read_plan(self.session.view, self.session.load, version)
         return self._plans[version]

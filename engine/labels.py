@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from plangate.journal.plans import plan_of
 from plangate.plan.catalog import UNTRUSTED
 from plangate.plan.flow.labels import breaches
 from plangate.plan.flow.trace import Trace, told, unrolled
 from plangate.plan.schedule import order
-from plangate.plan.value.plan import Plan
 from plangate.plan.value.refs import Ref, leaves, refs_in
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from plangate.plan.catalog import ArgRule
     from plangate.plan.flow.labels import Hop, Output
     from plangate.plan.value.frozen import Json
+    from plangate.plan.value.plan import Plan
     from plangate.plan.value.step import Step
 
 
@@ -56,7 +57,7 @@ class RunLabels:
         bench = self._bench
         if version == bench.plan.version:
             return bench.plan
-        return bench.session.load_as(Plan, bench.session.view.plans[version].plan)
+        return plan_of(bench.session, version)
 
     def trace(self, version: int) -> Trace:
         """Return the labels of a version: its own steps', and those that it took over."""

@@ -10,6 +10,7 @@ after `idle_s`, or before if it can be told that the invocation is over.
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 import time
 import weakref
@@ -38,6 +39,9 @@ Start: TypeAlias = Callable[[State, str, Any], str]
 Given are the state (with the goal, and with `run_id` only if the caller wants that very id), the
 thread as `thread_of` writes it, and what came as `context=`.
 """
+
+_INSIDE: Final = re.compile(r"(.+?)\|[^|]+:[0-9a-f]{8}-[0-9a-f-]{27}(\||$)", re.DOTALL)
+"""A thread, and a place in its graph as LangGraph writes it: node and task."""
 
 _POLL_S: Final = 0.01
 _REMEMBERED: Final = 256
@@ -107,6 +111,16 @@ def thread_of(config: RunnableConfig) -> str:
     if thread is None:
         return ""
     return f"{thread}|{inside}" if inside else str(thread)
+
+
+def outer_thread(thread_id: str) -> str:
+    """Return the thread of the graph around a run, by the run's own; empty: the run has its own.
+
+    Its checkpoints lie among those of that graph, with its saver; LangGraph deletes whole threads
+    only, so they go when whoever owns the outer thread deletes it.
+    """
+    inside = _INSIDE.match(thread_id)
+    return "" if inside is None else inside[1]
 
 
 @dataclass(slots=True)

@@ -22,7 +22,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Command
 
 from plangate.journal.lease import Lease
-from plangate.journal.runs import Runs
+from plangate.journal.runs import Runs, refuse_former
 from plangate.plan.errors import ConfigError, LeaseLost
 from plangate.plan.secrets import refuse_secrets
 
@@ -35,6 +35,9 @@ _ANSWER: Final = "__resume__"
 
 _GIVEN: Final = ("__start__", "goal", "inputs", "goal_id", "task")
 """The channels of what the caller hands in."""
+
+LONGEST_ID: Final = 200
+"""Characters of a run id, and of a goal id in a plan."""
 
 _WHOLE: Final = (-(2**63), 2**64 - 1)
 """Whole numbers that msgpack can write."""
@@ -108,7 +111,7 @@ class _Guard:
             return nullcontext()
         if isinstance(self._saver, OnJournal):
             return self._saver.under(lease)
-        self._runs.refuse_former(lease)
+        refuse_former(self._runs.get(lease.run_id), lease)
         return nullcontext()
 
 
@@ -138,13 +141,16 @@ def need_plain(values: Sequence[tuple[str, Any]]) -> None:
 
 
 def need_name(run_id: object) -> None:
-    """Refuse a run id that is no text: a thread keeps it, and each later goal would fail of it.
+    """Refuse a run id that is no short text: a thread keeps it, and each later goal fails of it.
 
     Raises:
-        ConfigError: It is something else.
+        ConfigError: It is something else, or longer than a goal id, which it is where none is said.
     """
     if not isinstance(run_id, str | None):
         what = f"run_id is of type {type(run_id).__name__}, not text"
+        raise ConfigError(what, hint='leave it out, or give text as "refund-17"')
+    if run_id is not None and len(run_id) > LONGEST_ID:
+        what = f"run_id has {len(run_id)} characters, and a plan has room for {LONGEST_ID}"
         raise ConfigError(what, hint='leave it out, or give text as "refund-17"')
 
 

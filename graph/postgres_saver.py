@@ -26,7 +26,7 @@ from psycopg.rows import DictRow, dict_row
 
 from plangate.graph.threaded import Threaded
 from plangate.journal.lease import Lease
-from plangate.journal.runs import refuse_former
+from plangate.journal.runs import locked, refuse_former
 from plangate.journal.store import Store
 
 _OWNER: ContextVar[Lease | None] = ContextVar("plangate_checkpoint_owner", default=None)
@@ -46,7 +46,7 @@ class ThreadedPostgresSaver(Threaded, PostgresSaver):
         del pipeline
         with self._store.write() as tx:
             if lease := _OWNER.get():
-                refuse_former(tx, lease)
+                refuse_former(locked(tx, lease.run_id), lease)
             connection: Any = tx.connection.driver_connection
             with connection.cursor(binary=True, row_factory=dict_row) as cursor:
                 yield cursor

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from plangate.journal.schema import ARTIFACT_USES, ARTIFACTS
 from plangate.journal.store import Store, insert_new
-from plangate.plan.errors import JournalError
+from plangate.plan.errors import Damaged, JournalError
 from plangate.plan.value.frozen import canonical, load_json
 
 if TYPE_CHECKING:
@@ -68,18 +68,16 @@ class Artifacts:
         """Return the value behind a reference.
 
         Raises:
-            JournalError: It is not there, or it is not what the reference says.
+            Damaged: It is not there, or it is not what the reference says.
         """
         rows = self._store.rows(sa.select(ARTIFACTS.c.body).where(ARTIFACTS.c.ref == ref))
         if not rows:
             hint = "the record that names it may be of another journal"
-            raise JournalError(f"artifact {ref[:80]!r} is not in this journal", hint=hint)
+            raise Damaged(f"artifact {ref[:80]!r} is not in this journal", hint=hint)
         body = rows[0].body
         if "sha256:" + hashlib.sha256(body.encode()).hexdigest() != ref:
             hint = "the file was changed from outside; trust nothing that rests on it"
-            raise JournalError(
-                f"artifact {ref!r} does not have the digest it is named by", hint=hint
-            )
+            raise Damaged(f"artifact {ref!r} does not have the digest it is named by", hint=hint)
         return load_json(body)
 
     def has(self, ref: Ref) -> bool:

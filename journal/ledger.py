@@ -101,6 +101,11 @@ class EffectRow(Intent):
         may_come = self.state in ("intended", "unknown") and lives_beside(self.owner)
         return process_of(self.owner) if may_come else ""
 
+    @property
+    def is_buried(self) -> bool:
+        """True if its run was deleted: it is no run's any more, and only key and state are left."""
+        return not self.run_id
+
 
 class Claim(NamedTuple):
     """The answer to an intent."""

@@ -93,10 +93,15 @@ class Runs:
         Raises:
             ConfigError: No such run.
         """
-        rows = self._store.rows(sa.select(RUNS).where(RUNS.c.run_id == run_id))
-        if not rows:
+        run = self.find(run_id)
+        if run is None:
             raise unknown_run(run_id)
-        return _run(rows[0])
+        return run
+
+    def find(self, run_id: str) -> Run | None:
+        """Return a run, or None if there is no such run."""
+        rows = self._store.rows(sa.select(RUNS).where(RUNS.c.run_id == run_id))
+        return _run(rows[0]) if rows else None
 
     def latest_of_thread(self, thread_id: str) -> Run | None:
         """Return the newest run of a thread, or None if it has none."""
@@ -136,7 +141,7 @@ class Runs:
         until = now + timedelta(seconds=ttl_s)
 
         def work(tx: sa.Connection) -> int:
-            row = _held(tx, run_id)
+            row = locked(tx, run_id)
             if is_again(tx) and (row.owner, row.lease_until) == (owner, until):
                 return int(row.epoch)
             refuse_if_busy(row, now)
@@ -163,24 +168,13 @@ class Runs:
 
         def work(tx: sa.Connection) -> datetime:
             fence(tx, lease)
-            row = _held(tx, lease.run_id)
+            row = locked(tx, lease.run_id)
             until = self._clock() + timedelta(seconds=ttl_s)
             until = max(until, row.lease_until or until)
             tx.execute(sa.update(RUNS).where(MINE).values(lease_until=until), mine(lease))
             return until
 
         return replace(lease, expires_at=self._store.change(work))
-
-    def refuse_former(self, lease: Lease) -> None:
-        """Do nothing if nobody took the run since; the present owner may have let go of it.
-
-        Raises:
-            LeaseLost: Another owner came.
-            ConfigError: No such run.
-        """
-        run = self.get(lease.run_id)
-        if run.epoch != lease.epoch:
-            raise lost(lease, run.owner, run.epoch)
 
     def release(self, lease: Lease) -> None:
         """Let go of a run. Nothing happens if the lease was lost before."""
@@ -194,11 +188,18 @@ class Runs:
         reached("lease.released")
 
 
-def refuse_former(tx: sa.Connection, lease: Lease) -> None:
-    """Do as `Runs.refuse_former`; nobody can take the run until the transaction ends."""
-    row = _held(tx, lease.run_id)
-    if row.epoch != lease.epoch:
-        raise lost(lease, row.owner, row.epoch)
+def refuse_former(run: Run | sa.Row[*tuple[Any, ...]], lease: Lease) -> None:
+    """Do nothing if nobody took the run since; the present owner may have let go of it.
+
+    Args:
+        run: As it stands now: from `Runs.get`, or from `locked` where nobody may take it meanwhile.
+        lease: What somebody had on it.
+
+    Raises:
+        LeaseLost: Another owner came.
+    """
+    if run.epoch != lease.epoch:
+        raise lost(lease, run.owner, run.epoch)
 
 
 def is_at_work(run: Run | sa.Row[*tuple[Any, ...]], now: datetime) -> bool:
@@ -223,7 +224,12 @@ def refuse_if_busy(row: sa.Row[*tuple[Any, ...]], now: datetime) -> None:
     )
 
 
-def _held(tx: sa.Connection, run_id: str) -> sa.Row[*tuple[Any, ...]]:
+def locked(tx: sa.Connection, run_id: str) -> sa.Row[*tuple[Any, ...]]:
+    """Return who owns a run; nobody can take it until the transaction ends.
+
+    Raises:
+        ConfigError: No such run.
+    """
     columns = (RUNS.c.run_id, RUNS.c.owner, RUNS.c.epoch, RUNS.c.lease_until)
     row = tx.execute(sa.select(*columns).where(RUNS.c.run_id == run_id).with_for_update()).first()
     if row is None:

@@ -16,6 +16,7 @@ from pydantic import JsonValue
 from plangate.budget.estimate import estimate
 from plangate.engine.denials import Denials
 from plangate.graph.fallout import Fallout
+from plangate.journal.plans import read_plan
 from plangate.journal.questions import (
     QuestionAsked,
 )
@@ -26,7 +27,7 @@ from plangate.nodes.kit import Kit
 from plangate.plan.catalog import Catalog
 from plangate.plan.facts import Facts, Rights
 from plangate.plan.outcome import OVER
-from plangate.plan.value.frozen import Json, parse
+from plangate.plan.value.frozen import Json
 from plangate.plan.value.plan import Plan
 from plangate.plan.value.refs import leaves
 
@@ -97,7 +98,7 @@ class Case:
 
     def version(self, number: int) -> Plan:
         """Load a version of the plan."""
-        return parse(Plan, self.load(self.view.plans[number].plan))
+        return read_plan(self.view, self.load, number)
 
     def inputs(self) -> dict[str, JsonValue]:
         """Return the inputs of the run, as they are after all changes so far."""

@@ -159,7 +159,7 @@ def _last_edit(view: RunView) -> tuple[QuestionAsked, DecisionTaken] | None:
     return None
 
 
-async def settle_effect(session: Session, question: QuestionAsked, decision: Decision) -> None:
+async def settle_asked(session: Session, question: QuestionAsked, decision: Decision) -> None:
     """A person says what became of the effects of a step, or of one of them by its key."""
     state: EffectState = "done" if decision.answer.get("state") == "done" else "failed"
     only = decision.answer.get("effect_key")

@@ -17,7 +17,7 @@ from plangate.nodes.follow import (
     cancel_denied,
     declined_goal,
     edit_to_make,
-    settle_effect,
+    settle_asked,
     taken,
 )
 from plangate.nodes.hear import heard
@@ -70,7 +70,7 @@ async def _follow(
     reached("decision.followed")
     cancel_denied(session, plan)
     if decision.decision == "settle":
-        await settle_effect(session, question, decision)
+        await settle_asked(session, question, decision)
     return {"go": _next(session, plan, decision.decision), "waiting": []}
 
 

@@ -22,6 +22,7 @@ from plangate.engine.classify import redact
 from plangate.engine.denials import Denials
 from plangate.engine.working import StepModel
 from plangate.journal.clock import not_before
+from plangate.journal.plans import plan_of
 from plangate.journal.session import Session
 from plangate.models.chat import model_name
 from plangate.nodes.worked import worked_before_s
@@ -132,9 +133,12 @@ class Kit:
         return self.registry.catalog(self.rights(session).scopes)
 
     def plan(self, session: Session, version: int | None = None) -> Plan:
-        """Load a plan version; None: the current one."""
-        proposed = session.view.plans[version or session.view.version]
-        return session.load_as(Plan, proposed.plan)
+        """Load a plan version; None: the current one.
+
+        Raises:
+            Unreadable, Damaged: As `plangate.journal.plans.plan_of`.
+        """
+        return plan_of(session, version)
 
     def estimate(self, session: Session, plan: Plan) -> PlanEstimate:
         """Price a plan, with what planning has cost so far."""

@@ -12,8 +12,6 @@ from importlib.metadata import PackageNotFoundError, version
 from types import SimpleNamespace
 from typing import Any, cast
 
-from pydantic import ValidationError
-
 from plangate.graph.wiring import NEXT
 from plangate.journal.grounds import Fingerprinted
 from plangate.journal.journal import Journal
@@ -23,6 +21,7 @@ from plangate.journal.view import RunView, fold
 from plangate.nodes.kit import Kit
 from plangate.plan.catalog import Catalog, ToolPrint
 from plangate.plan.contract import MODEL
+from plangate.plan.errors import Unreadable
 from plangate.plan.fingerprint import Compared, Fingerprint, Rest, compare
 from plangate.plan.outcome import OVER
 from plangate.plan.value.frozen import digest, parse
@@ -62,7 +61,7 @@ def begin(session: Session, kit: Kit) -> None:
 def look_back(session: Session, kit: Kit) -> None:
     """Compare once, when a new owner goes on with a run, and record what is not as it was."""
     view = session.view
-    if session.looked_back or not view.seq or view.ended is not None:
+    if session.looked_back or not view.seq or view.ended is not None or view.cancelled is not None:
         return
     session.looked_back = True
     if not view.fingerprint:
@@ -115,7 +114,7 @@ def readable_plan(session: Session, kit: Kit, number: int | None = None) -> Plan
         return None
     try:
         return kit.plan(session, number)
-    except ValidationError:
+    except Unreadable:
         return None
 
 

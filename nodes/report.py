@@ -17,6 +17,7 @@ from plangate.nodes.ending import Ending
 from plangate.nodes.said import changed_by_people
 from plangate.nodes.undo import Candidate
 from plangate.plan.catalog import Catalog
+from plangate.plan.errors import Damaged
 from plangate.plan.value.frozen import Json
 from plangate.plan.value.plan import Plan
 from plangate.plan.verdict import Verdict
@@ -49,7 +50,7 @@ def claims_of(
             continue
         key = _effect_key(view, step.id)
         row = session.journal.ledger.get(key) if key else rows.get(step.id)
-        holds = row is not None and row.state == "done" and row.output == seen.output
+        holds = row is not None and row.state == "done" and _is_result(row, seen.output)
         record = "no effect in the ledger" if row is None else f"{row.state} {row.business_key}"
         claims.append(Claim(f"{step.id} {step.tool} is done", holds, record))
     for row in effects:
@@ -59,6 +60,11 @@ def claims_of(
             says = f"{row.tool} happened, although {row.step} is {status}"
             claims.append(Claim(says, holds=True, record=f"done {row.business_key}"))
     return claims
+
+
+def _is_result(row: EffectRow, output: str | None) -> bool:
+    """Of an effect whose run was deleted the ledger may know the state alone."""
+    return row.output == output or (row.is_buried and row.output is None)
 
 
 def _effect_key(view: RunView, step: str) -> str | None:
@@ -136,10 +142,18 @@ def report_of(
 
 def _diffs(session: Session) -> list[Json]:
     return [
-        {"diff": session.load(each.diff), "trigger": each.trigger}
+        {"diff": _shown(session, each.diff), "trigger": each.trigger}
         for each in session.view.plans.values()
         if each.diff is not None
     ]
+
+
+def _shown(session: Session, ref: str) -> Json:
+    """Return an artifact; of a damaged one, that it is: a report is about the rest as well."""
+    try:
+        return session.load(ref)
+    except Damaged as exc:
+        return {"damaged": str(exc)}
 
 
 def _steps(view: RunView, plan: Plan | None) -> list[Json]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pydantic import ValidationError
-
+from plangate.journal.plans import plan_of
 from plangate.journal.session import Session
 from plangate.nodes.edit import told
-from plangate.plan.value.frozen import parse
-from plangate.plan.value.plan import Plan
+from plangate.plan.errors import Damaged, Unreadable
 
 
 def said_by_people(session: Session) -> Iterator[str]:
@@ -35,11 +33,7 @@ def changed_by_people(session: Session) -> Iterator[str]:
 def _edit(session: Session, version: int) -> list[str]:
     by = session.view.plans[version].author.name
     try:
-        old, new = (_plan(session, each) for each in (version - 1, version))
-    except ValidationError:  # written by other code, in a form that this one cannot read
+        old, new = (plan_of(session, n) for n in (version - 1, version))
+    except (Damaged, Unreadable):
         return [f"{by} changed the plan (version {version})"]
     return told(old, new, by)
-
-
-def _plan(session: Session, version: int) -> Plan:
-    return parse(Plan, session.load(session.view.plans[version].plan))

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from pydantic import JsonValue
+
 from plangate.graph.state import State
 from plangate.journal.events import RunEnded, VerifiedAs
 from plangate.journal.ledger import UNSETTLED, EffectRow
@@ -14,9 +16,10 @@ from plangate.journal.points import reached
 from plangate.journal.session import Session
 from plangate.nodes.ending import Ending, ending_of
 from plangate.nodes.kit import Kit
-from plangate.nodes.report import claims_of, report_of
-from plangate.nodes.undo import Candidate, candidates, is_compensation, mark_undone
+from plangate.nodes.report import Claim, claims_of, report_of
+from plangate.nodes.undo import Candidate, Load, candidates, is_compensation, mark_undone
 from plangate.nodes.unfinished import end_rest, end_revised
+from plangate.plan.errors import Damaged, Unreadable
 from plangate.plan.value.plan import Plan
 
 
@@ -26,21 +29,19 @@ async def settle(_: State, session: Session, kit: Kit) -> dict[str, Any]:
         return _told(session)
     end_revised(session)
     await session.aflush()
-    plan = kit.plan(session) if session.view.version else None
+    plan, unread = _plan(session, kit)
     if plan is not None:  # whoever held the run before may have been stopped between the two
         await mark_undone(session, kit, plan)
     run_id = session.run.run_id
     effects = await asyncio.to_thread(session.journal.ledger.list, run_id=run_id)
-    if plan is not None and session.view.cancelled is not None:
+    if session.view.cancelled is not None:
         end_rest(session, plan, effects)
     ending = ending_of(session.view)
     claims = []
     if plan is not None:
         catalog = kit.catalog(session)
         claims = await asyncio.to_thread(claims_of, session, plan, catalog, effects)
-    if broken := [claim for claim in claims if not claim.holds]:
-        why = "; ".join(f"{claim.says}, but the record says: {claim.record}" for claim in broken)
-        ending = replace(ending, verdict="fail", ending="failed", why=f"report refuted: {why}")
+    ending = _held_against(ending, claims, unread)
     ending = _with_open_effects(ending, effects)
     left = () if ending.ending == "completed" else _left(session, kit, effects)
     report = report_of(session, plan, ending, claims, effects, left)
@@ -54,9 +55,49 @@ async def settle(_: State, session: Session, kit: Kit) -> dict[str, Any]:
     }
 
 
+def _plan(session: Session, kit: Kit) -> tuple[Plan | None, str]:
+    """Load the plan, or say why it cannot be read: a run has to end all the same."""
+    if not session.view.version:
+        return None, ""
+    try:
+        return kit.plan(session), ""
+    except (Damaged, Unreadable) as exc:
+        return None, str(exc)
+
+
+def _held_against(ending: Ending, claims: Sequence[Claim], unread: str) -> Ending:
+    """Refute a report by a claim that does not hold; one that nobody could look at proves nothing.
+
+    Args:
+        ending: As the log has it.
+        claims: Of the steps, with what the ledger says to them.
+        unread: Why the plan cannot be read; empty: it was.
+    """
+    if broken := [claim for claim in claims if not claim.holds]:
+        why = "; ".join(f"{claim.says}, but the record says: {claim.record}" for claim in broken)
+        return replace(ending, verdict="fail", ending="failed", why=f"report refuted: {why}")
+    if not unread:
+        return ending
+    why = "; ".join(filter(None, (ending.why, f"not held against the ledger: {unread}")))
+    verdict = "unknown" if ending.verdict == "pass" else ending.verdict
+    return replace(ending, verdict=verdict, why=why)
+
+
 def _left(session: Session, kit: Kit, effects: Sequence[EffectRow]) -> tuple[Candidate, ...]:
     """What a run that did not reach its goal leaves behind outside, and the way back of each."""
-    return candidates(effects, session.view, session.load, kit.catalog(session))
+    return candidates(effects, session.view, _if_there(session.load), kit.catalog(session))
+
+
+def _if_there(load: Load) -> Load:
+    """Give nothing where a record is damaged: what it was about is then not known, and said so."""
+
+    def found(ref: str) -> JsonValue:
+        try:
+            return load(ref)
+        except Damaged:
+            return None
+
+    return found
 
 
 def _with_open_effects(ending: Ending, effects: Sequence[EffectRow]) -> Ending:

@@ -29,15 +29,22 @@ def end_revised(session: Session) -> None:
         )
 
 
-def end_rest(session: Session, plan: Plan, effects: Sequence[EffectRow]) -> None:
-    """End the steps of a cancelled run; what may have happened outside is not called off."""
+def end_rest(session: Session, plan: Plan | None, effects: Sequence[EffectRow]) -> None:
+    """End the steps of a cancelled run; what may have happened outside is not called off.
+
+    Args:
+        session: The run.
+        plan: The current version; None: it cannot be read, so only steps that were begun end.
+        effects: The run's rows of the ledger.
+    """
     unsettled = {row.step for row in effects if row.state in UNSETTLED}
-    for step in plan.steps:
+    begun = [*session.view.steps, *sorted(unsettled - session.view.steps.keys())]
+    for step in begun if plan is None else [step.id for step in plan.steps]:
         says = "the run was cancelled"
-        if step.id in unsettled:
-            _end(session, step.id, code="outcome_unknown", why=says, unknown=True)
+        if step in unsettled:
+            _end(session, step, code="outcome_unknown", why=says, unknown=True)
         else:
-            _end(session, step.id, code="run_cancelled", why=says)
+            _end(session, step, code="run_cancelled", why=says)
 
 
 def _end(session: Session, step: str, *, code: str, why: str, unknown: bool = False) -> None:

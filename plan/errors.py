@@ -2,12 +2,14 @@
 
 PlangateError
 ├── ConfigError       the caller set something up wrong               exit 2
+│   └── Unreadable    a record is in a form that this code cannot read
 ├── PlanRejected      validation found issues in a plan               exit 3
 ├── BoundaryGrew      a new plan may do more than the old one         exit 4
 ├── ReplayDiffers     today's code would act otherwise than the log   exit 5
 ├── EffectUnknown     an effect may or may not have happened          exit 6
 ├── JournalError      the journal refused or lost a record            exit 7
 │   ├── Conflict      somebody else wrote first (compare and swap)
+│   ├── Damaged       a record is missing, or not as it was written
 │   ├── LeaseLost     this process no longer owns the run
 │   └── RunBusy       another owner is working on the run now
 ├── ModelFailed       a model could not give a usable answer          exit 8
@@ -51,6 +53,12 @@ class ConfigError(PlangateError):
 
     code = "config"
     exit_code = 2
+
+
+class Unreadable(ConfigError):
+    """A record was written by other code, in a form that this one cannot read."""
+
+    code = "unreadable"
 
 
 class PlanRejected(PlangateError):
@@ -97,6 +105,12 @@ class Conflict(JournalError):
     """Somebody else wrote first."""
 
     code = "conflict"
+
+
+class Damaged(JournalError):
+    """A record is missing, or is not as it was written."""
+
+    code = "damaged"
 
 
 class LeaseLost(JournalError):

@@ -53,6 +53,8 @@ async def acancel(
     """
     if not by.strip():
         raise ConfigError("nobody is named who cancels the run", hint="Say who, with by=.")
+    if not wait_s >= 0:  # as written, so that it is also said of NaN
+        raise ConfigError(f"one cannot wait for {wait_s} s", hint="Give seconds, 0 or more.")
     journal = runtime.journal
     _refuse_ended(await asyncio.to_thread(journal.runs.get, run_id))
     said = Decision(
@@ -68,10 +70,10 @@ async def acancel(
     while (run := await asyncio.to_thread(journal.runs.get, run_id)).status != "ended":
         if time.monotonic() > until:
             raise _still_at_work(run)
-        if not await asyncio.to_thread(is_at_work, run, journal.clock()):
+        if await asyncio.to_thread(is_at_work, run, journal.clock()):
+            await asyncio.sleep(_EVERY_S)
+        else:
             await _end(runtime, run)
-            continue
-        await asyncio.sleep(_EVERY_S)
     _refuse_ended(run)
     return await asyncio.to_thread(runtime.view, run_id)
 
@@ -82,7 +84,9 @@ async def _end(runtime: Runtime, run: Run) -> None:
         async for _ in runtime.astream(given, run.thread_id, run.principal):
             pass
     except RunBusy:  # somebody came first, and finds the same row
-        await asyncio.sleep(_EVERY_S)
+        pass
+    if (await asyncio.to_thread(runtime.journal.runs.get, run.run_id)).status != "ended":
+        await asyncio.sleep(_EVERY_S)  # as where this process drains: it ends nothing any more
 
 
 def _refuse_ended(run: Run) -> None:
@@ -94,7 +98,8 @@ def _refuse_ended(run: Run) -> None:
 
 
 def _still_at_work(run: Run) -> RunBusy:
+    who = f"{run.owner} is still at work on it" if run.owner else "nobody has ended it yet"
     return RunBusy(
-        f"run {run.run_id} is told to stop, and {run.owner} is still at work on it",
-        hint="it ends once its effects have ended; the cancellation is recorded",
+        f"run {run.run_id} is told to stop, and {who}",
+        hint="the cancellation is recorded; whoever is at work on the run next ends it",
     )

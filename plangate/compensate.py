@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from plangate.given import LONGEST
 from plangate.journal.causes import Cause, RunFollowed
 from plangate.journal.events import RunStarted
 from plangate.journal.runs import Run
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from plangate.journal.reference import Ref
     from plangate.journal.session import Session
     from plangate.runtime import Runtime
-
-_LONGEST_GOAL_ID = 200
 
 
 class Begun(NamedTuple):
@@ -148,9 +147,17 @@ def last_link(session: Session, kind: Why) -> RunFollowed | None:
 
 
 def _under_way(runtime: Runtime, session: Session, only: Sequence[str]) -> Begun | None:
-    """Return the compensation that is begun and not over; one that a crash cut off is made now."""
+    """Return the compensation that is begun and not over; one that a crash cut off is made now.
+
+    One that did its work and was deleted is not: its effects do not stand any more.
+    """
     link = last_link(session, "compensation")
     if link is None:
+        return None
+    rows = [runtime.journal.ledger.get(key) for key in link.effects]
+    if runtime.journal.runs.find(link.run_id) is None and not all(
+        row is not None and row.state == "done" for row in rows
+    ):
         return None
     goal_id = _goal_id(session.run.goal_id)
     goal = _goal(session.run.run_id, len(link.effects))
@@ -204,4 +211,4 @@ def _goal(run_id: str, count: int) -> str:
 def _goal_id(goal_id: str) -> str:
     """The same for all attempts: an undo whose key is unique in a goal then meets its own row."""
     named = f"undo:{goal_id}"
-    return named if len(named) <= _LONGEST_GOAL_ID else f"undo:{digest(goal_id)}"
+    return named if len(named) <= LONGEST["goal_id"] else f"undo:{digest(goal_id)}"

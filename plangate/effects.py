@@ -21,9 +21,9 @@ from plangate.journal.ledger import UNSETTLED
 from plangate.journal.retention import TOMBSTONE
 from plangate.nodes.case import Case
 from plangate.nodes.decide import Refused, decide
-from plangate.nodes.follow import Word, settle_effect, settle_row, taken
+from plangate.nodes.follow import Word, settle_asked, settle_row, taken
 from plangate.nodes.question import next_question
-from plangate.plan.errors import ConfigError, Denied, EffectUnknown
+from plangate.plan.errors import ConfigError, Damaged, Denied, EffectUnknown, Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +58,7 @@ def only_one(name: str, rows: Sequence[EffectRow]) -> EffectRow:
     if not rows:
         raise ConfigError(f"no effect is named {name!r}", hint="See plangate effects list.")
     if len(rows) > 1:
-        keys = ", ".join(f"{row.effect_key} (run {row.run_id})" for row in rows[:5])
+        keys = ", ".join(f"{row.effect_key} (run {row.run_id or 'deleted'})" for row in rows[:5])
         raise ConfigError(f"{len(rows)} effects are named {name!r}", hint=f"Name one of: {keys}.")
     if rows[0].note == TOMBSTONE:
         row = rows[0]
@@ -71,7 +71,21 @@ def only_one(name: str, rows: Sequence[EffectRow]) -> EffectRow:
     return rows[0]
 
 
-def settle(runtime: Runtime, name: str, word: Word, *, role: str = "") -> EffectRow:
+def run_of_effect(row: EffectRow) -> str:
+    """Return the run that an effect is of.
+
+    Raises:
+        ConfigError: It was deleted; what it did is known by its key and stays as it is.
+    """
+    if row.is_buried:
+        raise ConfigError(
+            f"the run of effect {row.effect_key[:12]} was deleted, which is {row.state}",
+            hint="Nothing can be changed about it, and it is not done again.",
+        )
+    return row.run_id
+
+
+def settle_effect(runtime: Runtime, name: str, word: Word, *, role: str = "") -> EffectRow:
     """Decide an effect whose outcome nobody knows, on a person's word.
 
     Args:
@@ -94,7 +108,7 @@ def settle(runtime: Runtime, name: str, word: Word, *, role: str = "") -> Effect
         hint = "Say where you looked, in words or as a reference."
         raise ConfigError("an effect is settled by somebody, on evidence", hint=hint)
     _check_output(runtime.kit, row, word)
-    with runtime.hold(row.run_id) as session:
+    with runtime.hold(run_of_effect(row)) as session:
         row = _unsettled(session, row)
         _refuse_too_early(runtime.journal, row, word)
         question = _asked(session, runtime.kit, row)
@@ -129,12 +143,13 @@ def reconcile(runtime: Runtime, name: str, *, by: str) -> EffectRow:
 
     Raises:
         ConfigError: No such effect, or its tool is not the agent's.
+        Unreadable, Damaged: The plan that it is of cannot be read: settle it on a person's word.
         EffectUnknown: The outside cannot say, or works on it still.
         Denied: It is settled already.
         RunBusy: The run's owner is at work on it.
     """
     row = effect_named(runtime.journal, name)
-    with runtime.hold(row.run_id) as session:
+    with runtime.hold(run_of_effect(row)) as session:
         row = _unsettled(session, row)
         tool = runtime.kit.registry.get(row.tool)
         if tool is None:
@@ -218,7 +233,11 @@ def _asked(session: Session, kit: Kit, row: EffectRow) -> QuestionAsked | None:
         return asked
     if (fired.kind, fired.step) != ("effect_unknown", row.step):
         return None
-    question = next_question(session, kit, kit.plan(session))
+    try:
+        plan = kit.plan(session)
+    except (Damaged, Unreadable):  # the run cannot ask any more, and what happened did
+        return None
+    question = next_question(session, kit, plan)
     if question is None or question.kind != "effect":
         return None
     session.emit(question)
@@ -234,7 +253,7 @@ def _answer(session: Session, kit: Kit, question: QuestionAsked, answer: Answer)
         raise Denied(f"{question.question_id}: {why}", hint="Nothing was changed.")
     session.emit(taken(session, kit, question, got))
     if got.decision == "settle":
-        run_blocking(settle_effect(session, question, got))
+        run_blocking(settle_asked(session, question, got))
 
 
 def _now(journal: Journal, row: EffectRow) -> EffectRow:

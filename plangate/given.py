@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
@@ -16,6 +16,9 @@ from plangate.plan.value.frozen import canonical, load_json, parse
 
 if TYPE_CHECKING:
     from plangate.graph.state import State
+
+LONGEST: Final = {"goal": 4000, "goal_id": 200}
+"""Characters that a plan has room for."""
 
 _LIKE = 'Invoke with {"goal": "...", "inputs": {...}}.'
 
@@ -77,6 +80,10 @@ def _check_text(name: str, value: object) -> None:
         return
     if not isinstance(value, str):
         raise ConfigError(f"{name} is of type {type(value).__name__}, not text", hint=_LIKE)
+    most = LONGEST.get(name)
+    if most is not None and len(value) > most:
+        what = f"{name} has {len(value)} characters, and a plan has room for {most}"
+        raise ConfigError(what, hint="Say it in fewer words; put the rest into the inputs.")
     try:
         value.encode()
     except UnicodeEncodeError as exc:

@@ -14,13 +14,12 @@ from plangate.graph.bridge import run_blocking
 from plangate.graph.state import State
 from plangate.journal.causes import GoalRevised, RunFollowed
 from plangate.journal.ledger import UNSETTLED
+from plangate.journal.plans import read_plan
 from plangate.nodes.settle import settle
 from plangate.nodes.undo import is_compensation
 from plangate.plan.compensation import Undoing
 from plangate.plan.errors import ConfigError, Conflict
 from plangate.plan.outcome import OVER
-from plangate.plan.value.frozen import parse
-from plangate.plan.value.plan import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,6 +69,7 @@ def proposed(
 
     Raises:
         ConfigError: No such run, it has ended or is a compensation, or nothing could plan the goal.
+        Unreadable, Damaged: Its plan cannot be read, so it is not known what will not run.
     """
     run, view = runtime.journal.runs.get(run_id), runtime.view(run_id)
     if view.ended is not None and view.revised is None:
@@ -107,10 +107,12 @@ def revise_goal(
         message_ref: Where the person's words are kept; empty: they are put into the journal.
 
     Raises:
-        ConfigError: As `proposed`.
+        ConfigError: As `proposed`, nobody confirmed it, or the goal id is too long.
         Conflict: What was done has changed since it was looked at, or the goal was changed already.
         RunBusy: The run's owner is at work on it.
     """
+    if not by.strip():
+        raise ConfigError("nobody is named who confirmed the goal", hint="Say who, with by=.")
     with runtime.hold(run_id) as session:
         revised = session.view.revised
         if revised is None:
@@ -133,6 +135,8 @@ def _record(
 ) -> GoalRevised:
     number = len(session.view.followed) + 1
     new_run = f"{session.run.run_id}-goal{number}"
+    given = State(goal=seen.goal, inputs=dict(seen.inputs), goal_id=goal_id or new_run)
+    runtime.check(State(**given, task=session.view.task))  # a fault now would cost the old run
     said = {"goal": seen.goal, "inputs": dict(seen.inputs), "by": by}
     stands = [each for each in seen.stands if each.row.state not in UNSETTLED]
     revised = GoalRevised(
@@ -185,7 +189,7 @@ def _inputs(runtime: Runtime, view: RunView) -> dict[str, Any]:
 def _unstarted(runtime: Runtime, view: RunView) -> tuple[str, ...]:
     if view.version == 0:
         return ()
-    plan = parse(Plan, runtime.journal.artifacts.get(view.plans[view.version].plan))
+    plan = read_plan(view, runtime.journal.artifacts.get)
     return tuple(
         step.id
         for step in plan.steps

@@ -31,6 +31,7 @@ from plangate.journal.runs import Run
 from plangate.journal.session import Session
 from plangate.journal.stop import cancellation
 from plangate.journal.view import RunView, fold
+from plangate.named import run_asking, run_named
 from plangate.nodes.case import Case
 from plangate.nodes.critic import critic
 from plangate.nodes.decide import Counted, Refused, decide
@@ -228,9 +229,9 @@ class Runtime:
         """Find a pending question by its id, or the only one of a run.
 
         Raises:
-            ConfigError: No such question, or the run has none or several.
+            ConfigError: No such question, the run has none or several, or the name means two runs.
         """
-        run = self.journal.runs.get(name.rpartition("-q")[0] if "-q" in name else name)
+        run = run_named(self.journal, name)
         view = self.view(run.run_id)
         if name in view.questions:
             return run, view.questions[name]
@@ -242,9 +243,13 @@ class Runtime:
             )
         return run, pending[0]
 
-    def answer(self, name: str, answer: Answer) -> Decision | Refused | Counted:
-        """Record an answer; the run goes on when somebody advances it."""
-        run, question = self.question(name)
+    def answer(self, asked: str | QuestionAsked, answer: Answer) -> Decision | Refused | Counted:
+        """Record an answer to a question, or to what `question` finds by a name.
+
+        The run goes on when somebody advances it.
+        """
+        question = self.question(asked)[1] if isinstance(asked, str) else asked
+        run = self.journal.runs.get(run_asking(question.question_id))
         case = Case(
             kit=replace(self.kit, now=not_before(self.kit.now, run.updated_at)),
             run=run,

@@ -15,10 +15,10 @@ from plangate.cli.render_events import event_line
 from plangate.cli.show import show_question
 from plangate.cli.signals import draining_on_sigterm
 from plangate.cli.terminal import put, say, talk_console
+from plangate.journal.plans import read_plan
+from plangate.named import run_asking
 from plangate.nodes.decide import Counted, Refused
 from plangate.plan.errors import Denied
-from plangate.plan.value.frozen import parse
-from plangate.plan.value.plan import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -92,7 +92,7 @@ class Driver:
     def ask(self, question: QuestionAsked, view: RunView) -> Answer | None:
         """Show a question and let the asker answer it; None: nobody did."""
         journal = self.runtime.journal
-        plan = parse(Plan, journal.artifacts.get(view.plans[question.plan_version].plan))
+        plan = read_plan(view, journal.artifacts.get, question.plan_version)
         is_known = question.kind == "approval" and plan.content_hash in self.shown
         if not is_known and not (self.quiet and self.asker.yes):
             show_question(self.console, self.runtime, question, view, plan)
@@ -112,9 +112,9 @@ class Driver:
         Raises:
             Denied: It changes nothing; the error says why.
         """
-        got = self.runtime.answer(question.question_id, answer)
+        got = self.runtime.answer(question, answer)
         if isinstance(got, Refused):
-            run_id = question.question_id.rpartition("-q")[0]
+            run_id = run_asking(question.question_id)
             raise Denied(got.why, hint=f"See plangate run show {run_id}.")
         return got.says if isinstance(got, Counted) else ""
 

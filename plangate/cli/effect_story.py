@@ -35,8 +35,8 @@ def story(journal: Journal, row: EffectRow, agent: str | None, again: str) -> di
             example.
         again: Options that the next command needs to find the same things.
     """
-    run = journal.runs.get(row.run_id)
     view = fold(journal.log.read(row.run_id))
+    run = None if row.is_buried else journal.runs.get(row.run_id)
     undo = _undo(journal, run, row, view, agent)
     return {
         **effect_json(row),
@@ -48,14 +48,16 @@ def story(journal: Journal, row: EffectRow, agent: str | None, again: str) -> di
         "allowed_by": _allowed(view, row),
         "history": list(_history(journal, row, view)),
         "compensability": undo,
-        "next": list(_next(journal, run, row, undo, again)),
+        "next": [] if run is None else list(_next(journal, run, row, undo, again)),
     }
 
 
 def story_lines(told: Mapping[str, Any]) -> Iterator[Text]:
     """Yield the same for people."""
     yield effect_line(told)
-    about = f"key {told['effect_key']}, run {told['run_id']}, plan v{told['plan_version']}"
+    about = f"key {told['effect_key']}"
+    if told["run_id"]:
+        about += f", run {told['run_id']}, plan v{told['plan_version']}"
     yield line("  ", (about, "dim"))
     if allowed := told["allowed_by"]:
         yield line("  ", ("allowed by", "dim"), f"{allowed['by']} ({allowed['question']})")
@@ -122,7 +124,7 @@ def _says(entry: Entry, row: EffectRow, attempts: set[str]) -> str:
 
 
 def _undo(
-    journal: Journal, run: Run, row: EffectRow, view: RunView, agent: str | None
+    journal: Journal, run: Run | None, row: EffectRow, view: RunView, agent: str | None
 ) -> dict[str, Any]:
     """Say whether a declared tool can take the effect back; that is the agent's to know."""
     from plangate.agent import load_agent
@@ -131,6 +133,8 @@ def _undo(
 
     if row.state in ("failed", "compensated"):
         return {"undo": None, "code": "", "why_not": "there is nothing to undo"}
+    if run is None:
+        return {"undo": None, "code": "deleted", "why_not": "nothing is left to undo it by"}
     try:
         tools = Registry(load_agent(agent_of(run, agent)).tools)
     except ConfigError:

@@ -51,14 +51,14 @@ def settle(name: str, journal: str, **how: Any) -> None:
     It counts as the answer to the run's question about it; then: plangate run resume RUN.
     """
     from plangate.cli.opened import reopened
-    from plangate.effects import settle as settled
+    from plangate.effects import run_of_effect, settle_effect
     from plangate.nodes.follow import Word
 
     output = None if how["output"] is None else _json(how["output"])
     url, row = effect_of(journal, name)
     word = Word(how["state"], how["by"] or who(), how["evidence"], output)
-    with reopened(url, row.run_id, how["agent_name"], how["world_url"]) as runtime:
-        now = settled(runtime, row.effect_key, word, role=how["role"])
+    with reopened(url, run_of_effect(row), how["agent_name"], how["world_url"]) as runtime:
+        now = settle_effect(runtime, row.effect_key, word, role=how["role"])
         _told(runtime, now, as_json=how["as_json"])
 
 
@@ -73,9 +73,10 @@ def reconcile(name: str, journal: str, **how: Any) -> None:
     """Ask the outside what became of an effect; nothing is done there (exit 6: it cannot say)."""
     from plangate.cli.opened import reopened
     from plangate.effects import reconcile as reconciled
+    from plangate.effects import run_of_effect
 
     url, row = effect_of(journal, name)
-    with reopened(url, row.run_id, how["agent_name"], how["world_url"]) as runtime:
+    with reopened(url, run_of_effect(row), how["agent_name"], how["world_url"]) as runtime:
         now = reconciled(runtime, row.effect_key, by=how["by"] or who())
         _told(runtime, now, as_json=how["as_json"])
 
@@ -112,6 +113,7 @@ def compensate(name: str, only: tuple[str, ...], journal: str, **how: Any) -> No
 def _meant(journal: str, name: str, only: tuple[str, ...]) -> tuple[str, str, tuple[str, ...]]:
     """Tell a run from an effect, which stands for its run and itself alone."""
     from plangate.cli.opened import journal_of, opened_journal
+    from plangate.effects import run_of_effect
 
     url = journal_of(journal, name)
     try:
@@ -122,7 +124,7 @@ def _meant(journal: str, name: str, only: tuple[str, ...]) -> tuple[str, str, tu
             url, row = effect_of(journal, name)
         except ConfigError:
             raise exc from None
-    return url, row.run_id, (*only, row.effect_key)
+    return url, run_of_effect(row), (*only, row.effect_key)
 
 
 def _say_left(left: Sequence[Candidate]) -> None:

@@ -130,9 +130,8 @@ def plan_of(journal_url: str, run_id: str, version: int | None = None) -> Plan:
     Raises:
         ConfigError: No such run or version.
     """
+    from plangate.journal.plans import read_plan
     from plangate.journal.view import fold
-    from plangate.plan.value.frozen import parse
-    from plangate.plan.value.plan import Plan
 
     with opened_journal(journal_of(journal_url, run_id)) as journal:
         journal.runs.get(run_id)
@@ -144,7 +143,7 @@ def plan_of(journal_url: str, run_id: str, version: int | None = None) -> Plan:
                 f"run {run_id} has no plan version {version or ''}".rstrip(),
                 hint=f"Versions: {known}.",
             )
-        return parse(Plan, journal.artifacts.get(proposed.plan))
+        return read_plan(view, journal.artifacts.get, proposed.version)
 
 
 def file_of(url: str) -> Path | None:

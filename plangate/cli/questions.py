@@ -11,6 +11,7 @@ from plangate.cli.ask import reply
 from plangate.cli.opened import journal_of, journals, opened_journal
 from plangate.cli.options import pairs_of
 from plangate.journal.view import fold
+from plangate.named import run_ids_in, run_named
 from plangate.plan.errors import ConfigError, Denied
 
 if TYPE_CHECKING:
@@ -38,9 +39,10 @@ def run_of(journal_url: str, name: str | None) -> str:
         ConfigError: There is no such run, or none or several wait.
     """
     if name is not None:
-        run_id = run_named(name)
-        with opened_journal(journal_of(journal_url, run_id)) as journal:
-            return journal.runs.get(run_id).run_id
+        urls = {journal_of(journal_url, run_id) for run_id in run_ids_in(name)}
+        url = next(iter(urls - {journal_url}), journal_url)
+        with opened_journal(url) as journal:
+            return run_named(journal, name).run_id
     pending = [each for url in journals(journal_url) for each in _pending(url)]
     if not pending:
         raise ConfigError("no question waits for an answer", hint="See plangate run list.")
@@ -60,11 +62,6 @@ def _pending(journal_url: str) -> list[tuple[str, str]]:
         ]
 
 
-def run_named(name: str) -> str:
-    """Return the run in the name of a run or of a question."""
-    return name.rpartition("-q")[0] if "-q" in name else name
-
-
 def open_question(runtime: Runtime, name: str) -> QuestionAsked:
     """Return a question that nobody has answered.
 
@@ -72,11 +69,11 @@ def open_question(runtime: Runtime, name: str) -> QuestionAsked:
         ConfigError: No such question, or the run has several.
         Denied: Somebody was first.
     """
-    run_id = run_named(name)
+    run_id = run_named(runtime.journal, name).run_id
     view = runtime.view(run_id)
-    if "-q" not in name and not view.pending_questions and view.decisions:
+    if name == run_id and not view.pending_questions and view.decisions:
         name = list(view.decisions)[-1]
-    if "-q" in name and name not in view.questions:
+    if name not in (run_id, *view.questions):
         known = ", ".join(view.questions) or "none"
         raise ConfigError(f"run {run_id} has no question {name!r}", hint=f"Its questions: {known}.")
     _, question = runtime.question(name)

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plangate.cli.options import journal_option, json_option
-from plangate.cli.terminal import echo_json, say
+from plangate.cli.terminal import echo_json, need_yes, say, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from plangate.journal.retention import Removed
-    from plangate.retention import Records
+    from plangate.journal.retention import Idle
+    from plangate.retention import Pruned, Records
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _rewrite_option = click.option(
@@ -36,20 +34,24 @@ def delete(run_id: str, yes: bool, no_rewrite: bool, journal: str, as_json: bool
     """Delete a run: events, artifacts that no other run uses, decisions, checkpoints.
 
     Of effects that were done, key and state stay, so that they are never done again. Refused while
-    somebody is at work on the run, and while it is unknown what became of an effect.
+    somebody is at work on the run, while it is unknown what became of an effect, and while a run
+    that follows from it has not ended. Inside another graph, its checkpoints stay in that thread.
     """
     from plangate.cli.opened import journal_of, opened_journal
-    from plangate.retention import open_records
+    from plangate.graph.desk import outer_thread
+    from plangate.retention import Pruned, open_records
 
     url = journal_of(journal, run_id)
     with opened_journal(url) as opened:  # a misspelt path must not make an empty journal
         run = opened.runs.get(run_id)
     if not yes:
         say(f"run {run_id} ({run.status}): {run.goal}")
-        click.confirm("Delete it for good?", abort=True, err=True)
+        need_yes("Delete it for good?", yes=False)
     with open_records(url) as records:
-        removed = {run_id: records.delete(run_id)}
-        _finish(records, removed, {}, rewrite=not no_rewrite, as_json=as_json)
+        pruned = Pruned({run_id: records.delete(run_id)}, (), ())
+        _finish(records, pruned, rewrite=not no_rewrite, as_json=as_json)
+    if outer := outer_thread(run.thread_id):
+        say(f"its checkpoints are in thread {outer!r} of the graph around it, and go with that")
 
 
 def _age(_: click.Context, __: click.Parameter, given: str) -> timedelta:
@@ -87,44 +89,40 @@ def prune(older_than: timedelta, status: Any, yes: bool, journal: str, **how: bo
         pass
     with open_records(journal) as records:
         found = records.idle(older_than, status)
-        if how["dry_run"] or not found:
+        if how["dry_run"]:
             _list(found, as_json=how["as_json"])
             return
-        if not yes:
-            click.confirm(f"Delete {len(found)} runs for good?", abort=True, err=True)
-        pruned = records.prune(older_than, status)
-        kept = {each.run_id: each.why for each in pruned.kept}
-        rewrite = not how["no_rewrite"]
-        _finish(records, pruned.removed, kept, rewrite=rewrite, as_json=how["as_json"])
+        if found:
+            need_yes(f"Delete {len(found)} runs for good?", yes=yes)
+        pruned = records.prune(found)
+        _finish(records, pruned, rewrite=not how["no_rewrite"], as_json=how["as_json"])
 
 
-def _list(found: list[str], *, as_json: bool) -> None:
+def _list(found: list[Idle], *, as_json: bool) -> None:
     if as_json:
-        echo_json({"would_delete": found})
+        echo_json({"would_delete": [each.run_id for each in found]})
         return
-    for run_id in found:
-        click.echo(run_id)
+    for each in found:
+        click.echo(visible(each.run_id))
     say(f"{len(found)} runs would be deleted")
 
 
-def _finish(
-    records: Records,
-    removed: Mapping[str, Removed],
-    kept: Mapping[str, str],
-    *,
-    rewrite: bool,
-    as_json: bool,
-) -> None:
+def _finish(records: Records, pruned: Pruned, *, rewrite: bool, as_json: bool) -> None:
     """Say what went; the files are written anew last, since that can fail and change nothing."""
-    is_clean = bool(removed) and rewrite and records.rewrite()
+    is_clean = bool(pruned.removed) and rewrite and records.rewrite()
     if as_json:
-        rows = {run_id: each._asdict() for run_id, each in removed.items()}
-        echo_json({"deleted": rows, "kept": dict(kept), "rewritten": is_clean})
+        rows = {run_id: each._asdict() for run_id, each in pruned.removed.items()}
+        kept = {each.run_id: each.why for each in pruned.kept}
+        echo_json({"deleted": rows, "kept": kept, "gone": pruned.gone, "rewritten": is_clean})
         return
-    for run_id, each in removed.items():
+    for run_id, each in pruned.removed.items():
         said = f"{each.events} events, {each.artifacts} artifacts"
         say(f"deleted {run_id}: {said}; {each.kept_effects} effects stay known by their keys")
-    for run_id, why in kept.items():
+    for run_id, why in pruned.kept:
         say(f"kept {run_id}: {why}")
-    if removed and not is_clean:
+    if not any(pruned):
+        say("no run is that old")
+    for run_id in pruned.gone:
+        say(f"{run_id} was deleted by somebody else meanwhile")
+    if pruned.removed and not is_clean:
         say("deleted bytes may be left in the files until they are written anew")

@@ -20,8 +20,7 @@ from plangate.cli.options import (
     world_option,
     yes_option,
 )
-from plangate.cli.terminal import is_person_there, say, visible
-from plangate.plan.errors import Denied, WaitingForPerson
+from plangate.cli.terminal import need_yes, say
 
 if TYPE_CHECKING:
     from plangate.revise import Proposal
@@ -52,9 +51,9 @@ def revise(run_id: str, journal: str, **how: Any) -> None:
     with reopened(journal, run_id, how["agent_name"], how["world_url"], chat_of(how)) as runtime:
         seen = proposed(runtime, run_id, how["goal"], how["inputs"])
         _show(run_id, seen)
-        by = _confirmed(yes=how["yes"])
+        need_yes("Operator: change the goal?", yes=how["yes"])
         refs = {"goal_id": how["goal_id"], "message_ref": how["message_ref"]}
-        revised = revise_goal(runtime, run_id, seen, by=by, **refs)
+        revised = revise_goal(runtime, run_id, seen, by=who(), **refs)
         if any(each.row.state == "done" for each in seen.stands):
             say(f"to take back what was done: plangate effects compensate {run_id}{said_again()}")
         new = runtime.journal.runs.get(revised.run_id)
@@ -70,13 +69,3 @@ def _show(run_id: str, seen: Proposal) -> None:
         shown = each.shown()
         can = f"can be undone by {shown['undo']}" if shown["undo"] else str(shown["why_not"])
         say(f"{each.row.state}: {each.row.business_key}; {can}")
-
-
-def _confirmed(*, yes: bool) -> str:
-    if yes:
-        return who()
-    if not is_person_there():
-        raise WaitingForPerson("a change of goal is confirmed by a person", hint="Say --yes.")
-    if not click.confirm(visible("Operator: change the goal?"), default=False, err=True):
-        raise Denied("the goal was not changed", hint="Nothing was changed.")
-    return who()

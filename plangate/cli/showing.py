@@ -17,8 +17,7 @@ from plangate.cli.show import sheet_of
 from plangate.cli.snapshot import snapshot
 from plangate.cli.terminal import data_console, put, talk_console
 from plangate.journal.events import PlanProposed, PlanValidated
-from plangate.plan.value.frozen import parse
-from plangate.plan.value.plan import Plan
+from plangate.journal.plans import read_plan
 from plangate.runtime import Options, Runtime, new_run_id
 
 if TYPE_CHECKING:
@@ -114,7 +113,7 @@ def _show(entry: Entry, runtime: Runtime, run_id: str, console: Console) -> Iter
         put(console, diff_lines(changes if isinstance(changes, dict) else {}))
     if isinstance(event, PlanValidated) and event.version == 1:
         view = runtime.view(run_id)
-        plan = parse(Plan, runtime.journal.artifacts.get(view.plans[1].plan))
+        plan = read_plan(view, runtime.journal.artifacts.get, 1)
         console.print(plan_tree(sheet_of(runtime, view, plan)))
         yield event.content_hash
 

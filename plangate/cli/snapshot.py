@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from plangate.plan.errors import Damaged
+
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
@@ -165,7 +167,11 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
 
 
 def _load(journal: Journal, ref: str | None) -> JsonValue:
-    return journal.artifacts.get(ref) if ref else None
+    """Read an artifact; of a damaged one it is said, and the rest of the run is shown."""
+    try:
+        return journal.artifacts.get(ref) if ref else None
+    except Damaged as exc:
+        return {"damaged": str(exc)}
 
 
 def run_json(run: Run) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from plangate.graph.lens import is_blank
+from plangate.plan.errors import Denied, WaitingForPerson
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -100,6 +101,22 @@ def echo_json_line(value: object) -> None:
 def say(said: str) -> None:
     """Say one line on stderr."""
     click.echo(visible(said), err=True)
+
+
+def need_yes(question: str, *, yes: bool) -> None:
+    """Go on only if a person says yes, beforehand with `--yes` or now.
+
+    Raises:
+        WaitingForPerson: Nobody is there to be asked.
+        Denied: They say no.
+    """
+    if yes:
+        return
+    if not is_person_there():
+        hint = "Nothing was changed; say --yes."
+        raise WaitingForPerson("this is confirmed by a person", hint=hint)
+    if not click.confirm(visible(question), default=False, err=True):
+        raise Denied("nothing was changed", hint="You said no.")
 
 
 def is_person_there() -> bool:

@@ -163,4 +163,45 @@ def test_only_runs_in_which_nothing_happened_for_so_long_are_old(filled, clock, 
 
     old = filled.retention.idle_since(clock() - timedelta(seconds=30), "planning")
 
-    assert old == ["gone", "left"]
+    assert [each.run_id for each in old] == ["gone", "left"]
+
+
+@pytest.mark.parametrize("happens", ["event", "decision", "vote", "nothing"])
+def test_a_run_in_which_anything_happened_since_is_not_what_was_listed(filled, clock, happens):
+    [seen, _] = filled.retention.idle_since(clock() + timedelta(seconds=1), "planning")
+    clock.jump(60)
+    said = Decision(question_id="gone-q2", run_id="gone", decision="approve", by="bob", at=clock())
+    if happens == "event":
+        lease = filled.runs.acquire("gone", owner_name(), 30)
+        event = StepEnded(step="S2", plan_version=1, status="skipped")
+        filled.log.append(lease, 2, [event])
+    elif happens == "decision":
+        filled.decisions.record(said)
+    elif happens == "vote":
+        filled.decisions.vote(said, needs=2)
+
+    assert filled.retention.is_still(seen) == (happens == "nothing")
+    young = filled.retention.idle_since(clock(), "planning")
+    assert ("gone" in [each.run_id for each in young]) == (happens == "nothing")
+
+
+def test_a_later_run_of_the_same_id_inherits_no_effect(filled, new_run):
+    remove(filled)
+    new_run("gone")
+
+    assert filled.ledger.list(run_id="gone") == ()
+    assert filled.ledger.under("gone", "gone-q1", "S1") == ()
+    assert filled.ledger.get("key-gone").is_buried
+
+
+def test_a_result_stays_as_long_as_another_run_says_it(filled, new_run):
+    new_run("reader")
+    lease = filled.runs.acquire("reader", owner_name(), 30)
+    ref = ref_of({"mine": SECRET}).ref
+    filled.log.append(lease, 0, [StepEnded(step="S1", plan_version=1, status="done", output=ref)])
+
+    remove(filled)
+    kept = filled.ledger.get("key-gone").output
+    filled.retention.remove(lease)
+
+    assert (kept, filled.ledger.get("key-gone").output) == (ref, None)

@@ -7,6 +7,7 @@ from plangate.compensate import compensate, standing
 from plangate.journal.causes import RunFollowed
 from plangate.journal.points import watch
 from plangate.plan.errors import ConfigError, PlanRejected
+from plangate.retention import Records
 from plangate.revise import proposed
 from tests.door.holds import WORLD, desk
 
@@ -98,6 +99,19 @@ def test_an_effect_that_is_not_as_its_undo_needs_it_is_not_undone(trips):
 
     assert [each.step for each in view.pending_questions] == ["L1"]
     assert not [each for each in WORLD.done if each.startswith("release")]
+
+
+def test_an_undo_that_was_deleted_is_not_begun_anew(trips):
+    run_id = trips.stopped()
+    begun = compensate(trips.runtime, run_id, by="ann")
+    trips.go(begun.run_id)
+    trips.go(begun.run_id, "approve")
+    Records(trips.runtime.journal, None).delete(begun.run_id)
+
+    with pytest.raises(ConfigError, match=r"nothing that run .* did stands"):
+        compensate(trips.runtime, run_id, by="ann")
+
+    assert [run.run_id for run in trips.runtime.journal.runs.list()] == [run_id]
 
 
 def test_compensating_twice_is_one_undo_and_a_second_attempt_does_only_what_is_left(trips):

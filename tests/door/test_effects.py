@@ -61,7 +61,7 @@ def word(state="done", **more):
 def test_a_settled_effect_keeps_who_and_why_and_the_run_goes_on_from_it(trips, which, request):
     run_id = request.getfixturevalue(which)
 
-    row = effects.settle(trips.runtime, "hold:B2", word(output=SEAT))
+    row = effects.settle_effect(trips.runtime, "hold:B2", word(output=SEAT))
     view = trips.go(run_id)
 
     assert (row.state, row.by, row.note) == ("done", "ann", "seen in the plan of seats")
@@ -74,7 +74,7 @@ def test_a_settled_effect_keeps_who_and_why_and_the_run_goes_on_from_it(trips, w
 def test_an_effect_settled_as_failed_is_done_when_the_run_goes_on(trips, orphan):
     WORLD.held.pop("B2")
 
-    effects.settle(trips.runtime, "hold:B2", word("failed"))
+    effects.settle_effect(trips.runtime, "hold:B2", word("failed"))
     trips.go(orphan)
 
     assert trips.states(orphan) == {"hold:A1": "done", "hold:B2": "done"}
@@ -88,13 +88,13 @@ def test_what_is_no_settlement_changes_nothing_and_says_why(trips, orphan):
         (word("failed", output=SEAT), "has no result"),
     ):
         with pytest.raises(ConfigError, match=why):
-            effects.settle(trips.runtime, "hold:B2", said)
+            effects.settle_effect(trips.runtime, "hold:B2", said)
     with pytest.raises(ConfigError, match="no effect is named"):
-        effects.settle(trips.runtime, "hold:Z9", word())
+        effects.settle_effect(trips.runtime, "hold:Z9", word())
     with trips.runtime.hold(orphan), pytest.raises(RunBusy):
-        effects.settle(trips.another(), "hold:B2", word())
+        effects.settle_effect(trips.another(), "hold:B2", word())
     with pytest.raises(Denied, match="settled already: done"):
-        effects.settle(trips.runtime, "hold:A1", word())
+        effects.settle_effect(trips.runtime, "hold:A1", word())
 
     assert trips.states(orphan)["hold:B2"] == "intended"
 
@@ -102,7 +102,7 @@ def test_what_is_no_settlement_changes_nothing_and_says_why(trips, orphan):
 def test_of_two_who_settle_at_once_one_wins_and_the_other_is_told(trips, unsure):
     def settle(by):
         try:
-            return effects.settle(trips.runtime, "hold:B2", word(by=by, output=SEAT)).by
+            return effects.settle_effect(trips.runtime, "hold:B2", word(by=by, output=SEAT)).by
         except (Denied, RunBusy) as told:
             return told
 
@@ -120,7 +120,7 @@ def test_an_answer_that_was_recorded_before_counts_and_a_settlement_after_it_doe
     trips.say(unsure, "settle", by="bob", answer={"state": "failed"})
 
     with pytest.raises(Denied, match="decided already: settle by bob"):
-        effects.settle(trips.runtime, "hold:B2", word())
+        effects.settle_effect(trips.runtime, "hold:B2", word())
 
 
 @pytest.mark.parametrize("which", ["unsure", "orphan"])

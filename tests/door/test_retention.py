@@ -5,9 +5,17 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
 
+from plangate.graph.desk import outer_thread
 from plangate.graph.saver import checkpoints_path
+from plangate.graph.state import State
+from plangate.journal.causes import RunFollowed
+from plangate.journal.schema import EFFECTS
 from plangate.plan.errors import ConfigError, Conflict, RunBusy
+from plangate.replay.drive import replay
 from plangate.retention import Records, open_records
 from plangate.runtime import new_run_id
 from tests.door.ledgers import WORLD, office
@@ -41,9 +49,9 @@ def paid(tmp_path):
         yield made, *runs
 
 
-def start(made, name: str) -> str:
+def start(made, name: str, **more: str) -> str:
     run_id = new_run_id()
-    given = {"goal": f"Pay {name}", "inputs": {"name": name}}
+    given = {"goal": f"Pay {name}", "inputs": {"name": name}, **more}
     for _ in made.runtime.start(given, run_id=run_id):
         pass
     return run_id
@@ -127,10 +135,122 @@ def test_pruning_deletes_what_is_old_and_names_what_it_keeps(paid):
     made, gone, left = paid
     made.runtime.journal.runs.acquire(left, "elsewhere.0:1:1:x", 60)
 
-    pruned = records(made).prune(timedelta(0))
+    pruned = records(made).prune(records(made).idle(timedelta(0)))
 
     assert list(pruned.removed) == [gone]
     assert [each.run_id for each in pruned.kept] == [left]
+
+
+@pytest.mark.parametrize("status", ["ended", "waiting"])
+def test_pruning_keeps_what_has_moved_on_since_the_listing_and_names_what_is_gone(paid, status):
+    made, gone, left = paid
+    waiting, other = start(made, "tax"), start(made, "water")
+    found = records(made).idle(timedelta(0), status)
+    if status == "ended":
+        records(made).delete(gone)
+        expected = ([left], [], [gone])
+    else:
+        made.say(waiting)  # nobody has heard it yet
+        expected = ([other], [waiting], [])
+
+    pruned = records(made).prune(found)
+
+    kept = [each.run_id for each in pruned.kept]
+    assert (list(pruned.removed), kept, list(pruned.gone)) == expected
+    assert all("has gone on since it was listed" in each.why for each in pruned.kept)
+
+
+@pytest.mark.parametrize("kind", ["compensation", "goal_revision"])
+def test_a_run_stays_while_one_that_follows_from_it_has_not_ended(paid, kind):
+    made, gone, _ = paid
+    follower = start(made, "tax")
+    with made.runtime.hold(gone) as session:
+        session.emit(RunFollowed(kind=kind, run_id=follower))
+
+    with pytest.raises(Conflict, match=f"{follower}.* has not ended") as stopped:
+        records(made).delete(gone)
+    made.say(follower, "reject", comment="no")
+    made.go(follower)
+    records(made).delete(gone)
+
+    assert f"plangate run cancel {follower}" in stopped.value.hint
+
+
+SHARING = TEMPLATE.replace(
+    "success_criteria",
+    """  - id: S3
+    objective: Ask whether all is well
+    kind: human
+    after: [S2]
+    question: {audience: customer, type: confirm, text: Is all well}
+success_criteria""",
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "ending"),
+    [
+        ({}, ("completed", "pass")),
+        ({"output": None}, ("completed", "pass")),  # it was deleted before the other one wrote
+        ({"state": "compensated"}, ("failed", "fail")),
+        ({"output": "sha256:0"}, ("failed", "fail")),
+    ],
+)
+def test_a_run_that_met_an_effect_ends_as_the_ledger_says_after_the_other_run_is_gone(
+    tmp_path, change, ending
+):
+    with office(tmp_path, template=SHARING) as made:
+        first, second = (start(made, "rent", goal_id="one") for _ in range(2))
+        for run_id in (first, second):
+            made.say(run_id)
+            made.go(run_id)
+        made.say(first, "answer", answer={"confirmed": True})
+        made.go(first)
+
+        records(made).delete(first)
+        if change:
+            with made.runtime.journal.store.write() as tx:
+                tx.execute(sa.update(EFFECTS).values(**change))
+        made.say(second, "answer", answer={"confirmed": True})
+        ended = made.go(second).ended
+
+        assert (ended.ending, ended.verdict) == ending
+        assert WORLD.done == ["pay rent 100"]
+
+
+def test_a_run_that_met_an_effect_is_replayed_after_the_other_run_is_gone(tmp_path):
+    with office(tmp_path, template=SHARING) as made:
+        first, second = (start(made, "rent", goal_id="one") for _ in range(2))
+        for run_id in (first, second):
+            made.say(run_id)
+            made.go(run_id)
+            made.say(run_id, "answer", answer={"confirmed": True})
+            made.go(run_id)
+
+        records(made).delete(first)
+
+        assert replay(made.runtime.journal, second, made.runtime.agent).differences == ()
+
+
+def test_a_run_inside_another_graph_leaves_that_graphs_thread_alone(paid):
+    made, *_ = paid
+    parent = StateGraph(State)
+    parent.add_node("agent", made.runtime.graph)
+    parent.add_edge(START, "agent")
+    saver, on = InMemorySaver(), {"configurable": {"thread_id": "talk"}}
+    given = {"goal": "Pay tax", "inputs": {"name": "tax"}}
+    parent.compile(checkpointer=saver).invoke(given, on)
+    run = made.runtime.journal.runs.list("waiting")[0]
+
+    Records(made.runtime.journal, saver).delete(run.run_id)
+
+    assert outer_thread(run.thread_id) == "talk"
+    assert saver.get_tuple(on) is not None
+
+
+@pytest.mark.parametrize("thread", ["", "t", "a|b", "a|b:c", "|x:1", "run_1"])
+def test_a_thread_of_its_own_is_in_no_other_graph(thread):
+    assert outer_thread(thread) == ""
 
 
 def test_a_payment_is_not_made_again_after_its_run_was_deleted(paid, tmp_path):

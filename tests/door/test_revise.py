@@ -59,6 +59,10 @@ def test_a_change_of_goal_that_cannot_be_is_refused_and_changes_nothing(trips):
     seen = proposed(trips.runtime, run_id, "Another")
     with pytest.raises(ConfigError, match="not a parameter"):
         proposed(trips.runtime, run_id, "Another", {"colour": "red"})
+    for wrong in ({"by": "ann", "goal_id": "g" * 201}, {"by": " "}):
+        with pytest.raises(ConfigError):
+            revise_goal(trips.runtime, run_id, seen, **wrong)
+    assert trips.runtime.view(run_id).revised is None, "a typo does not cost the old run"
     with trips.runtime.hold(run_id), pytest.raises(RunBusy):
         revise_goal(trips.another(), run_id, seen, by="ann")
     trips.go(run_id, "approve")

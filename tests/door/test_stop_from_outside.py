@@ -203,11 +203,32 @@ def test_a_cancel_that_its_own_process_did_not_survive_is_finished_by_a_resume(a
     _, runtime, run_id = asked
 
     with pytest.raises(RunBusy):
-        cancel(runtime, run_id, by="eve", wait_s=-1)
+        cancel(runtime, run_id, by="eve", wait_s=0)
     for _ in runtime.advance(run_id):
         pass
 
     assert runtime.view(run_id).ended.why == "cancelled by eve"
+
+
+def test_a_process_that_drains_ends_a_run_that_is_cancelled(asked):
+    _, runtime, run_id = asked
+    runtime.drain()
+    before = runtime.journal.runs.get(run_id).epoch
+
+    view = cancel(runtime, run_id, by="eve")
+
+    assert view.ended.why == "cancelled by eve"
+    assert runtime.journal.runs.get(run_id).epoch == before + 1
+
+
+@pytest.mark.parametrize("wait_s", [-1, float("nan"), float("-inf")])
+def test_a_cancel_that_would_wait_no_time_that_there_is_records_nothing(asked, wait_s):
+    _, runtime, run_id = asked
+
+    with pytest.raises(ConfigError, match="cannot wait"):
+        cancel(runtime, run_id, by="eve", wait_s=wait_s)
+
+    assert runtime.journal.decisions.of_run(run_id) == []
 
 
 def test_cancelled_twice_is_one_and_the_first_counts(asked):
