@@ -1,32 +1,34 @@
 """Reads a price file: TOML, exact decimals, a date, and nothing that is not known.
 
-    as_of = 2026-11-01                 # required: the day on which these prices held
-    version = "contract-7"             # of your own choice; recorded with every amount
+as_of = 2026-11-01                 # required: the day on which these prices held
+version = "contract-7"             # of your own choice; recorded with every amount
 
-    [models."my-model"]                # exactly the name that the model is asked by
-    input = "0.25"                     # USD per million tokens, as text or a decimal number
-    output = "2"
-    cached = "0.025"                   # default: as input
-    cache_write = "0.3125"             # default: as input
-    reasoning = "2"                    # default: as output
+[models."my-model"]                # exactly the name that the model is asked by
+input = "0.25"                     # USD per million tokens, as text or a decimal number
+output = "2"
+cached = "0.025"                   # default: as input
+cache_write = "0.3125"             # default: as input
+reasoning = "2"                    # default: as output
 
-    [[models."my-model".tiers]]        # for all tokens of a call that sends more than `above`
-    above = 272000
-    input = "0.5"
-    output = "3"
+[[models."my-model".tiers]]        # for all tokens of a call that sends more than `above`
+above = 272000
+input = "0.5"
+output = "3"
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from plangate.budget.rates import tariff
 from plangate.plan.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _KEYS = {"as_of", "version", "models"}
 _HINT = "The docstring of plangate.budget.pricefile shows every key."
