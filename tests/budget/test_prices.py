@@ -136,6 +136,7 @@ ONE_M = Usage(input_tokens=1_000_000, output_tokens=0)
         ("my-deployment", None),
         ("ft:gpt-4o-mini-2024-07-18:org::id", "0.3"),
         ("openai:ft:gpt-4o-mini-2024-07-18:org::id", "0.3"),
+        ("ft:gpt-4o-mini:org::id", None),
         ("ft:gpt-4o:org::id", None),
         ("gpt-6", None),
         ("my-model", None),
@@ -360,10 +361,15 @@ def test_a_name_that_nobody_lists_never_costs_nothing(name, usage):
     assert usage_cost(usage, f"nobody-has-this:{name}", PriceBook()) is None
 
 
+WORDS = ("of_call", "calc_price", "usage_cost", "cost_parts")
+
+
 def sources():
     for room in ("plan", "journal", "budget", "models", "tools", "engine", "nodes", "plangate"):
         for file in (ROOT / room).rglob("*.py"):
-            yield str(file.relative_to(ROOT)), ast.parse(file.read_text(encoding="utf-8"))
+            text = file.read_text(encoding="utf-8")
+            if any(word in text for word in WORDS):
+                yield str(file.relative_to(ROOT)), ast.parse(text)
 
 
 def test_tokens_meet_rates_in_one_place_alone():
