@@ -301,6 +301,19 @@ def test_without_a_vocabulary_a_count_is_an_estimate_and_says_so():
     assert said.stdout.strip() == "Counted(tokens=28, source='estimate (a token a byte)')"
 
 
+# Report 32: a fallback must not last longer than its reason.
+def test_a_vocabulary_that_could_not_be_read_once_is_read_later(monkeypatch):
+    def busy(_):
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(vocabulary, "_LOADED", {})
+    with monkeypatch.context() as now:
+        now.setattr(vocabulary, "files", busy)
+        assert count_text("cat", "gpt-4").source == "estimate (a token a byte)"
+
+    assert count_text("cat", "gpt-4").source == "cl100k_base"
+
+
 def test_a_changed_vocabulary_counts_as_absent():
     right = hashlib.sha256(b"YQ== 0").hexdigest()
 
@@ -315,7 +328,7 @@ def test_loading_opens_no_connection(monkeypatch):
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")  # makes tiktoken itself fetch each time
 
-    assert vocabulary._load.__wrapped__("cl100k_base").n_vocab == 100_256
+    assert vocabulary._load("cl100k_base").n_vocab == 100_256
 
 
 @pytest.mark.parametrize("name", ["cl100k_base", "o200k_base"])

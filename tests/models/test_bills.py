@@ -165,9 +165,9 @@ async def streamed(chat, mode):
     return events
 
 
-@pytest.mark.parametrize("streaming", [False, True])
-async def test_running_totals_of_a_stream_are_not_added_up(streaming):
-    chat = RunningTotals(streaming=streaming)
+@pytest.mark.parametrize("options", [{}, {"streaming": True}], ids=["watched", "by itself"])
+async def test_running_totals_of_a_stream_are_not_added_up(options):
+    chat = RunningTotals(**options)
 
     [event] = await streamed(chat, "messages")
 
