@@ -70,7 +70,8 @@ def packaged_tariff(provider: str | None, model: str) -> Tariff | None:
 
 
 def _base(price: Any) -> Decimal | None:
-    return getattr(price, "base", price)
+    base: Decimal | None = getattr(price, "base", price)
+    return base
 
 
 def _rates(said: Mapping[str, Any], tokens: int) -> Rates:
