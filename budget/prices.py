@@ -188,6 +188,19 @@ def cost_parts(usage: Usage, model: str, book: PriceBook) -> Cost | None:
     )
 
 
+def most_cost(usage: Usage, model: str, book: PriceBook) -> Decimal | None:
+    """Price a call that is still to be made, at the most that tokens in these directions can cost.
+
+    All that is sent may be written to a cache, and all that comes back may be reasoning.
+    """
+    found = book.tariff(model)
+    if found is None:
+        return None
+    rates = found.of_call(usage.input_tokens)
+    sent = max(rates.input, rates.cache_write) * usage.input_tokens
+    return (sent + max(rates.output, rates.reasoning) * usage.output_tokens) / _MILLION
+
+
 def _split(model: str) -> tuple[str | None, str]:
     provider, colon, name = model.partition(":")
     if provider == "ft":  # OpenAI's own form for a fine-tuned model: ft:base:organisation::id

@@ -8,7 +8,7 @@ from decimal import Decimal
 from time import monotonic
 from typing import TYPE_CHECKING, Generic, Required, TypedDict
 
-from plangate.budget.prices import PriceBook, Usage, usage_cost
+from plangate.budget.prices import PriceBook, Usage, most_cost, usage_cost
 from plangate.budget.tokens import Counted, count_text
 from plangate.journal.asked import ModelAsked
 from plangate.journal.events import ModelCalled
@@ -129,7 +129,7 @@ class Asking(Generic[T]):
             return None
         return meter.reserve(
             "model",
-            usd=self._price(self._most),
+            usd=most_cost(self._most, self.model.name, self.metered["book"]),
             tokens=self._most.total,
             elapsed_s=self.metered.get("elapsed_s", 0.0),
         )
@@ -144,7 +144,7 @@ class Asking(Generic[T]):
             prompt_sha256=self.prompt.sha256,
             input_tokens=self._most.input_tokens,
             output_tokens=self._most.output_tokens,
-            usd=self._price(self._most),
+            usd=most_cost(self._most, self.model.name, self.metered["book"]),
             price_table=self.metered["book"].table,
         )
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plangate.budget import packaged
-from plangate.budget.prices import PriceBook, Usage, cost_parts, usage_cost
+from plangate.budget.prices import PriceBook, Usage, cost_parts, most_cost, usage_cost
 from plangate.plan.errors import ConfigError
 
 ROOT = Path(__file__).parent.parent.parent
@@ -356,12 +356,21 @@ def test_a_cost_is_the_sum_of_its_parts_and_a_cache_never_makes_it_dearer(book, 
     assert parts.total <= usage_cost(uncached, "m", book)
 
 
+@given(books(), usages())
+def test_no_call_costs_more_than_the_most_that_its_tokens_can_cost(book, usage):
+    plain = Usage(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
+
+    assert usage_cost(usage, "m", book) <= most_cost(plain, "m", book)
+    assert most_cost(plain, "nobody", book) is None
+
+
 @given(st.text(), usages())
 def test_a_name_that_nobody_lists_never_costs_nothing(name, usage):
     assert usage_cost(usage, f"nobody-has-this:{name}", PriceBook()) is None
 
 
-WORDS = ("of_call", "calc_price", "usage_cost", "cost_parts")
+PRICING = ("usage_cost", "cost_parts", "most_cost")
+WORDS = ("of_call", "calc_price", *PRICING)
 
 
 def sources():
@@ -380,9 +389,9 @@ def test_tokens_meet_rates_in_one_place_alone():
                 asks_rates.add(file)
             if isinstance(node, ast.ImportFrom):
                 for name in node.names:
-                    if name.name in ("usage_cost", "cost_parts"):
+                    if name.name in PRICING:
                         imports[file] = node.module
-            if isinstance(node, ast.FunctionDef) and node.name in ("usage_cost", "cost_parts"):
+            if isinstance(node, ast.FunctionDef) and node.name in PRICING:
                 prices.add(file)
 
     assert asks_rates == {"budget/prices.py", "budget/packaged.py"}

@@ -19,6 +19,7 @@ from plangate.budget.prices import PriceBook
 from plangate.models.call import ask_model
 from plangate.models.chat import model_name, prepared, raw_reply
 from plangate.models.critique import Criticism
+from plangate.models.form import form_of
 from plangate.models.retry import Retry
 from plangate.plan.errors import ModelFailed
 from plangate.plan.value.plan import Budget
@@ -29,9 +30,10 @@ from tests.models.fake_openai import Said, serving
 VALUES = {"goal": "Refund order ORD-1, très vite 🙂", "plan": "{}"}
 GOOD = '{"findings": [{"step": "S1", "field": "args.x", "says": "wrong", "severity": "error"}]}'
 BOOK = PriceBook({"our-model": RATES})
+CRITICISM = form_of(Criticism)
 
 
-async def asked(chat, *, schema=Criticism, meter=None):
+async def asked(chat, *, schema=CRITICISM, meter=None):
     """Ask once with retries; return the events of all attempts."""
     events = []
     more = {} if meter is None else {"meter": meter}
