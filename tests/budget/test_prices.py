@@ -10,7 +10,7 @@ from pathlib import Path
 import genai_prices
 import pytest
 from genai_prices.data import providers
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plangate.budget import packaged
@@ -267,6 +267,7 @@ def test_a_price_file_that_is_wrong_is_refused_with_its_line(before, after, says
     assert caught.value.hint
 
 
+@settings(max_examples=40)
 @given(st.text(max_size=60))
 def test_no_text_of_a_price_file_ends_in_another_error(text):
     with pytest.raises(ConfigError):
@@ -334,6 +335,7 @@ def added(one: Usage, other: Usage) -> Usage:
     return Usage(**{name: getattr(one, name) + getattr(other, name) for name in names})
 
 
+@settings(max_examples=40)
 @given(books(), usages(), usages())
 def test_more_tokens_never_cost_less_and_prices_add_up_without_a_rest(book, one, other):
     first, second, both = (usage_cost(each, "m", book) for each in (one, other, added(one, other)))
@@ -342,6 +344,7 @@ def test_more_tokens_never_cost_less_and_prices_add_up_without_a_rest(book, one,
     assert both >= max(first, second)
 
 
+@settings(max_examples=40)
 @given(books(), usages())
 def test_a_cost_is_the_sum_of_its_parts_and_a_cache_never_makes_it_dearer(book, usage):
     parts = cost_parts(usage, "m", book)
@@ -356,6 +359,7 @@ def test_a_cost_is_the_sum_of_its_parts_and_a_cache_never_makes_it_dearer(book, 
     assert parts.total <= usage_cost(uncached, "m", book)
 
 
+@settings(max_examples=40)
 @given(books(), usages())
 def test_no_call_costs_more_than_the_most_that_its_tokens_can_cost(book, usage):
     plain = Usage(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
@@ -364,6 +368,7 @@ def test_no_call_costs_more_than_the_most_that_its_tokens_can_cost(book, usage):
     assert most_cost(plain, "nobody", book) is None
 
 
+@settings(max_examples=40)
 @given(st.text(), usages())
 def test_a_name_that_nobody_lists_never_costs_nothing(name, usage):
     assert usage_cost(usage, f"nobody-has-this:{name}", PriceBook()) is None
