@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
-from importlib.metadata import version
+from dataclasses import dataclass, fields
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from plangate.plan.errors import ConfigError
+from plangate.budget.packaged import packaged_date, packaged_name, packaged_tariff
+from plangate.budget.pricefile import read_prices
+from plangate.budget.rates import Tariff, tariff
 from plangate.plan.value.frozen import digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Given: TypeAlias = "Mapping[str, Decimal | str | int]"
-"""Rates of one model as a user writes them."""
+    from plangate.budget.rates import Given
+
+OLD_AFTER = timedelta(days=180)
+"""A table that is older than this is used, and said to be old."""
 
 _MILLION = Decimal(1_000_000)
-_RATES = frozenset({"input", "cached", "output"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,13 +33,20 @@ class Usage:
     """All that was sent, cached tokens included."""
 
     cached_tokens: int = 0
+    """Read from the provider's cache."""
+
+    cache_write_tokens: int = 0
+    """Written to it, where the provider charges for that apart."""
+
     output_tokens: int
     """All that came back, reasoning tokens included."""
 
     reasoning_tokens: int = 0
 
     def __post_init__(self) -> None:
-        assert 0 <= self.cached_tokens <= self.input_tokens, "cached tokens are input tokens"  # noqa: S101 - our invariant; models.usage reads foreign numbers
+        cached = self.cached_tokens + self.cache_write_tokens
+        assert min(self.cached_tokens, self.cache_write_tokens) >= 0, "tokens are counted from zero"  # noqa: S101 - our invariant; models.usage reads foreign numbers
+        assert cached <= self.input_tokens, "cached tokens are input tokens"  # noqa: S101 - as above
         assert 0 <= self.reasoning_tokens <= self.output_tokens, "reasoning is output"  # noqa: S101 - as above
 
     @property
@@ -45,44 +56,102 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rates:
-    """US dollars per million tokens of one model. Reasoning is billed as output."""
+class Cost:
+    """US dollars of one call, by what they were paid for; no token is in two parts."""
 
     input: Decimal
+    """For what was sent, neither read from a cache nor written to one."""
+
     cached: Decimal
+    cache_write: Decimal
     output: Decimal
+    """For what came back, reasoning apart."""
+
+    reasoning: Decimal
+
+    @property
+    def total(self) -> Decimal:
+        """The whole call."""
+        return sum((getattr(self, each.name) for each in fields(self)), Decimal(0))
 
 
 class PriceBook:
     """Prices by model: an override where there is one, else the packaged table.
 
+    An override holds for exactly the name that it is given for, with or without its provider
+    (`my-model`, `azure:my-model`): a dated or fine-tuned model can have another price.
+
     Args:
-        overrides: By model name, `input`, `output` and perhaps `cached` (default: as input) in US
-            dollars per million tokens; text, whole numbers or `Decimal`: a float is not exact.
+        overrides: By model name, `input`, `output` and perhaps `cached`, `cache_write` (default: as
+            input), `reasoning` (default: as output) and `tiers`, in US dollars per million tokens;
+            text, whole numbers or `Decimal`: a float is not exact.
+        as_of: When the overrides were made.
+        version: What their author calls them.
 
     Raises:
         ConfigError: An override has an unknown or missing rate, or one that is not exact.
+
+    Example:
+        >>> PriceBook({"m": {"input": "0.25", "output": 2}}).tariff("m").rates.output
+        Decimal('2')
     """
 
-    def __init__(self, overrides: Mapping[str, Given] | None = None) -> None:
+    def __init__(
+        self,
+        overrides: Mapping[str, Given] | None = None,
+        *,
+        as_of: date | None = None,
+        version: str = "",
+    ) -> None:
         given = overrides or {}
-        self._overrides = MappingProxyType({name: _rates(name, given[name]) for name in given})
+        self._overrides = MappingProxyType({name: tariff(name, given[name]) for name in given})
+        self._own_date = as_of
+        self._version = version
 
-    @property
+    @classmethod
+    def from_toml(cls, text: str) -> PriceBook:
+        """Read the text of a price file; see `plangate.budget.pricefile`.
+
+        Raises:
+            ConfigError: No TOML, an unknown key or a bad value; with the line.
+        """
+        read = read_prices(text)
+        return cls(read.models, as_of=read.as_of, version=read.version)
+
+    @cached_property
     def table(self) -> str:
         """Name and version of the prices, recorded with every amount."""
-        packaged = f"genai-prices {version('genai-prices')}"
         if not self._overrides:
-            return packaged
-        said = {
-            name: [str(rates.input), str(rates.cached), str(rates.output)]
-            for name, rates in self._overrides.items()
-        }
-        return f"{packaged} + overrides {digest(said)[:12]}"
+            return packaged_name()
+        said = {name: each.said() for name, each in self._overrides.items()}
+        own = " ".join(str(each) for each in (self._version, self._own_date or "") if each)
+        return f"{packaged_name()} + {own or 'overrides'} {digest(said)[:12]}"
 
-    def override(self, model: str) -> Rates | None:
-        """Return the rates that the user set for a model, by its full or its bare name."""
-        return self._overrides.get(model) or self._overrides.get(_split(model)[1])
+    @property
+    def as_of(self) -> date | None:
+        """Date of the older of the two tables; None: not known."""
+        packaged = packaged_date()
+        if packaged is None or self._own_date is None:
+            return packaged
+        return min(packaged, self._own_date)
+
+    def is_old(self, now: datetime) -> bool:
+        """True if a table is more than 180 days old, or nobody knows how old it is."""
+        return self.as_of is None or now.date() - self.as_of > OLD_AFTER
+
+    def age(self, now: datetime) -> str:
+        """Say why prices may be out of date; empty if they are young enough."""
+        if not self.is_old(now):
+            return ""
+        if self.as_of is None:
+            return f"nobody knows how old the prices are ({self.table})"
+        return f"prices are of {self.as_of}, {(now.date() - self.as_of).days} days ago"
+
+    def tariff(self, model: str) -> Tariff | None:
+        """Return what a model charges; None: unknown."""
+        provider, name = _split(model)
+        own = self._overrides.get(model) or self._overrides.get(name)
+        return own or packaged_tariff(provider, name)
 
 
 def usage_cost(usage: Usage, model: str, book: PriceBook) -> Decimal | None:
@@ -99,60 +168,41 @@ def usage_cost(usage: Usage, model: str, book: PriceBook) -> Decimal | None:
         >>> usage_cost(Usage(input_tokens=4_000, output_tokens=3_600), "m", book)
         Decimal('0.066')
     """
-    rates = book.override(model)
-    if rates is None:
-        return _table_cost(usage, model)
-    fresh = usage.input_tokens - usage.cached_tokens
-    whole = rates.input * fresh + rates.cached * usage.cached_tokens
-    return (whole + rates.output * usage.output_tokens) / _MILLION
+    parts = cost_parts(usage, model, book)
+    return None if parts is None else parts.total
 
 
-def _table_cost(usage: Usage, model: str) -> Decimal | None:
-    import genai_prices  # noqa: PLC0415 - 350 ms that a run without a model need not pay
-
-    provider, name = _split(model)
-    used = genai_prices.Usage(
-        input_tokens=usage.input_tokens,
-        cache_read_tokens=usage.cached_tokens or None,
-        output_tokens=usage.output_tokens,
+def cost_parts(usage: Usage, model: str, book: PriceBook) -> Cost | None:
+    """Price one call in US dollars, part by part; see `usage_cost`."""
+    found = book.tariff(model)
+    if found is None:
+        return None
+    rates = found.of_call(usage.input_tokens)
+    fresh = usage.input_tokens - usage.cached_tokens - usage.cache_write_tokens
+    return Cost(
+        input=rates.input * fresh / _MILLION,
+        cached=rates.cached * usage.cached_tokens / _MILLION,
+        cache_write=rates.cache_write * usage.cache_write_tokens / _MILLION,
+        output=rates.output * (usage.output_tokens - usage.reasoning_tokens) / _MILLION,
+        reasoning=rates.reasoning * usage.reasoning_tokens / _MILLION,
     )
-    try:
-        found = genai_prices.calc_price(used, name, provider_id=provider)
-    except (LookupError, ValueError):  # not listed; a size that the listed tiers do not cover
+
+
+def most_cost(usage: Usage, model: str, book: PriceBook) -> Decimal | None:
+    """Price a call that is still to be made, at the most that tokens in these directions can cost.
+
+    All that is sent may be written to a cache, and all that comes back may be reasoning.
+    """
+    found = book.tariff(model)
+    if found is None:
         return None
-    # The table writes an absent price as zero (embeddings have no output, some models no price).
-    if (usage.input_tokens and not found.input_price) or (
-        usage.output_tokens and not found.output_price
-    ):
-        return None
-    return found.total_price
+    rates = found.of_call(usage.input_tokens)
+    sent = max(rates.input, rates.cache_write) * usage.input_tokens
+    return (sent + max(rates.output, rates.reasoning) * usage.output_tokens) / _MILLION
 
 
 def _split(model: str) -> tuple[str | None, str]:
     provider, colon, name = model.partition(":")
+    if provider == "ft":  # OpenAI's own form for a fine-tuned model: ft:base:organisation::id
+        return "openai", model
     return (provider, name) if colon else (None, model)
-
-
-def _rates(model: str, given: Given) -> Rates:
-    if not {"input", "output"} <= given.keys() <= _RATES:
-        raise ConfigError(
-            f"price of {model!r} has {', '.join(sorted(given)) or 'no rates'}",
-            hint="Give input, output and perhaps cached, in USD per million tokens.",
-        )
-    exact = {name: _exact(model, rate) for name, rate in given.items()}
-    cached = exact.get("cached", exact["input"])
-    return Rates(input=exact["input"], cached=cached, output=exact["output"])
-
-
-def _exact(model: str, rate: object) -> Decimal:
-    is_text_or_exact = isinstance(rate, (Decimal, str, int)) and not isinstance(rate, bool)
-    try:
-        amount = Decimal(rate) if is_text_or_exact else None  # type: ignore[arg-type]
-    except InvalidOperation:
-        amount = None
-    if amount is None or not amount.is_finite() or amount < 0:
-        raise ConfigError(
-            f"a price of {model!r} is not an exact amount from zero up",
-            hint='Write it as text: "0.25".',
-        )
-    return amount

@@ -11,7 +11,6 @@ import binascii
 import gzip
 import hashlib
 import threading
-from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,6 +20,9 @@ if TYPE_CHECKING:
     import tiktoken
 
 _LOADING = threading.Lock()  # two threads would each spend half a second and 100 MB on one file
+
+
+_LOADED: dict[str, tiktoken.Encoding] = {}
 
 
 class _Known(NamedTuple):
@@ -56,7 +58,12 @@ def encoding(name: str) -> tiktoken.Encoding | None:
         None where the vocabulary is not installed or is not the one that tiktoken names.
     """
     with _LOADING:
-        return _load(name)
+        found = _LOADED.get(name) or _load(name)
+        if (
+            found is not None
+        ):  # what cannot be read now, for want of a file handle, say, may be later
+            _LOADED[name] = found
+        return found
 
 
 def encoding_name(model: str) -> str | None:
@@ -77,7 +84,6 @@ def encoding_name(model: str) -> str | None:
     return name if name in _KNOWN else None
 
 
-@cache
 def _load(name: str) -> tiktoken.Encoding | None:
     known = _KNOWN[name]
     try:

@@ -75,10 +75,11 @@ class ModelCalled(Frozen):
     error_code: str = ""
     input_tokens: int
     cached_tokens: int = 0
+    cache_write_tokens: int = 0
     output_tokens: int
     reasoning_tokens: int = 0
     estimated: bool = False
-    """True if the provider gave no usage and the tokens were counted here."""
+    """True if the provider gave no usage, or one that cannot be, and it was worked out here."""
 
     usd: Decimal | None
     price_table: str = ""

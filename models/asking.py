@@ -8,13 +8,14 @@ from decimal import Decimal
 from time import monotonic
 from typing import TYPE_CHECKING, Generic, Required, TypedDict
 
-from plangate.budget.prices import PriceBook, Usage, usage_cost
+from plangate.budget.prices import PriceBook, Usage, most_cost, usage_cost
 from plangate.budget.tokens import Counted, count_text
 from plangate.journal.asked import ModelAsked
 from plangate.journal.events import ModelCalled
 from plangate.models.chat import Prepared, RawReply, raw_reply
 from plangate.models.fault import Fault, fault_of
 from plangate.models.form import T
+from plangate.models.whole import unwatched
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,7 +89,7 @@ class Asking(Generic[T]):
         """Make one attempt, and settle what was reserved for it."""
         began = monotonic()
         try:
-            message = await self.model.runnable.ainvoke(self.messages)
+            message = await self.model.runnable.ainvoke(self.messages, **unwatched())
         except asyncio.CancelledError:
             self._record(self._guess(""), reservation, began, "cancelled", estimated=True)
             raise
@@ -104,7 +105,8 @@ class Asking(Generic[T]):
         if used is None:
             used = await asyncio.to_thread(self._guess, raw.text)
         code, kept = _code(raw, reply), self._kept(raw.text)
-        self._record(used, reservation, began, code, estimated=raw.usage is None, reply=kept)
+        is_guess = raw.usage is None or raw.is_odd
+        self._record(used, reservation, began, code, estimated=is_guess, reply=kept)
         return Fault(code=code) if raw.finish in ("refusal", "content_filter") else reply
 
     def _read(self, raw: RawReply) -> Reply[T]:
@@ -127,7 +129,7 @@ class Asking(Generic[T]):
             return None
         return meter.reserve(
             "model",
-            usd=self._price(self._most),
+            usd=most_cost(self._most, self.model.name, self.metered["book"]),
             tokens=self._most.total,
             elapsed_s=self.metered.get("elapsed_s", 0.0),
         )
@@ -142,7 +144,7 @@ class Asking(Generic[T]):
             prompt_sha256=self.prompt.sha256,
             input_tokens=self._most.input_tokens,
             output_tokens=self._most.output_tokens,
-            usd=self._price(self._most),
+            usd=most_cost(self._most, self.model.name, self.metered["book"]),
             price_table=self.metered["book"].table,
         )
 
@@ -175,6 +177,7 @@ class Asking(Generic[T]):
                 error_code=code,
                 input_tokens=used.input_tokens,
                 cached_tokens=used.cached_tokens,
+                cache_write_tokens=used.cache_write_tokens,
                 output_tokens=used.output_tokens,
                 reasoning_tokens=used.reasoning_tokens,
                 estimated=estimated,

@@ -48,6 +48,9 @@ class RawReply:
     usage: Usage | None
     """None where the provider did not say."""
 
+    is_odd: bool
+    """True where it said what cannot be; `usage` then is the dearer reading of it."""
+
     finish: str
     """`length`, `content_filter`, `refusal`, or empty for an ordinary end."""
 
@@ -81,7 +84,7 @@ def prepared(chat: Any, form: Form[Any] | None) -> Prepared:
 def model_name(chat: Any) -> str:
     """Return the name that prices and logs know a chat model by."""
     inner = getattr(chat, "bound", chat)
-    for field in ("model_name", "model"):
+    for field in ("model_name", "model", "deployment_name"):
         found = getattr(inner, field, None)
         if isinstance(found, str) and found:
             return found
@@ -93,9 +96,11 @@ def raw_reply(message: Any) -> RawReply:
     meta = getattr(message, "response_metadata", None) or {}
     finish = str(meta.get("finish_reason") or meta.get("stop_reason") or "")
     refused = (getattr(message, "additional_kwargs", None) or {}).get("refusal")
+    usage, is_odd = _usage(getattr(message, "usage_metadata", None))
     return RawReply(
         text=_text(message.content),
-        usage=_usage(getattr(message, "usage_metadata", None)),
+        usage=usage,
+        is_odd=is_odd,
         finish="refusal"
         if refused
         else _FINISH.get(finish, "length" if finish == "length" else ""),
@@ -140,7 +145,14 @@ def _counted(chat: Any) -> Any:
             f"model {model_name(chat)!r} tries again by itself, and nobody would count that",
             hint="Pass the chat model itself, with max_retries=0; plangate tries again.",
         )
-    return chat
+    return _unstreamed(chat)
+
+
+def _unstreamed(chat: Any) -> Any:
+    """Return a chat model that does not stream by itself; see `plangate.models.whole`."""
+    if getattr(chat, "streaming", None) is not True or not hasattr(chat, "disable_streaming"):
+        return chat
+    return chat.model_copy(update={"disable_streaming": True})
 
 
 def _repeats(chat: Any) -> bool:
@@ -155,20 +167,25 @@ def _text(content: Any) -> str:
     return "".join(part for part in parts if isinstance(part, str))
 
 
-def _usage(said: Mapping[str, Any] | None) -> Usage | None:
+def _usage(said: Mapping[str, Any] | None) -> tuple[Usage | None, bool]:
+    """Read a provider's usage; parts that are more than their whole must stand beside it."""
     if not said:
-        return None
+        return None, False
     sent, came = _whole(said.get("input_tokens")), _whole(said.get("output_tokens"))
     if not sent + came:
-        return None
-    cached = _whole((said.get("input_token_details") or {}).get("cache_read"))
+        return None, False
+    details = said.get("input_token_details") or {}
+    cached, written = _whole(details.get("cache_read")), _whole(details.get("cache_creation"))
     reasoned = _whole((said.get("output_token_details") or {}).get("reasoning"))
-    return Usage(
-        input_tokens=sent,
-        cached_tokens=min(cached, sent),
-        output_tokens=came,
-        reasoning_tokens=min(reasoned, came),
+    is_apart, is_beside = cached + written > sent, reasoned > came
+    usage = Usage(
+        input_tokens=sent + (cached + written if is_apart else 0),
+        cached_tokens=cached,
+        cache_write_tokens=written,
+        output_tokens=came + (reasoned if is_beside else 0),
+        reasoning_tokens=reasoned,
     )
+    return usage, is_apart or is_beside
 
 
 def _whole(number: Any) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from plangate.agent import Agent, Scenario
+    from plangate.budget.prices import PriceBook
     from plangate.create import create_plan_agent
     from plangate.plan.catalog import Effect, Undo
     from plangate.plan.errors import PlangateError
@@ -36,6 +37,7 @@ __all__ = [
     "Plan",
     "PlangateError",
     "Policy",
+    "PriceBook",
     "Rights",
     "Runtime",
     "Scenario",
@@ -64,6 +66,7 @@ _HOME = {
     "Plan": "plangate.plan.value.plan",
     "PlangateError": "plangate.plan.errors",
     "Policy": "plangate.plan.policy",
+    "PriceBook": "plangate.budget.prices",
     "Rights": "plangate.plan.facts",
     "Runtime": "plangate.runtime",
     "Scenario": "plangate.agent",

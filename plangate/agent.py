@@ -18,6 +18,7 @@ from plangate.plan.facts import Rights
 from plangate.plan.value.plan import Budget
 
 if TYPE_CHECKING:
+    from plangate.budget.prices import PriceBook
     from plangate.tools.credentials import Credentials, Granted, Wanted
     from plangate.tools.tool import Tool
 
@@ -60,6 +61,7 @@ class Agent:
         step_model: A LangChain chat model that carries model steps out; None: the model that plans,
             where there is one.
         budget: Limits of a run, where the plan's own budget says nothing.
+        prices: What models cost; None: the packaged table alone.
         rights: Who acts, where the caller names nobody.
         scenarios: For demos and tests.
 
@@ -77,6 +79,7 @@ class Agent:
     credentials: Lend | None = None
     step_model: Any = None
     budget: Budget = field(default_factory=Budget)
+    prices: PriceBook | None = None
     rights: Rights = field(default_factory=lambda: Rights(principal="local"))
     scenarios: Mapping[str, Scenario] = field(default_factory=dict)
 
@@ -86,6 +89,7 @@ class Agent:
         for name, said in (("policy", self.policy), *(("template", t) for t in self.templates)):
             _need_text(name, said)
         need_chat("step_model", self.step_model)
+        need_prices(self.prices)
 
 
 def need_chat(role: str, chat: Any) -> None:
@@ -104,6 +108,21 @@ def need_chat(role: str, chat: Any) -> None:
     if not isinstance(chat, str):
         hint += " Tools go to tools=[...]."
     raise ConfigError(f"{role}= is of type {type(chat).__name__}, not a chat model", hint=hint)
+
+
+def need_prices(given: object) -> None:
+    """Refuse what is no price book.
+
+    Raises:
+        ConfigError: It says how to make one.
+    """
+    from plangate.budget.prices import PriceBook
+
+    if given is not None and not isinstance(given, PriceBook):
+        raise ConfigError(
+            f"prices= is of type {type(given).__name__}, not a PriceBook",
+            hint='Write PriceBook({"my-model": {"input": "0.25", "output": "2"}}).',
+        )
 
 
 def several(name: str, given: object) -> tuple[Any, ...]:

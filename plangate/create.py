@@ -9,12 +9,13 @@ from plangate.plan.facts import Rights
 from plangate.plan.value.plan import Budget
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from langgraph.checkpoint.base import BaseCheckpointSaver
     from langgraph.graph.state import CompiledStateGraph
     from langgraph.store.base import BaseStore
 
+    from plangate.budget.prices import PriceBook
     from plangate.engine.authorizer import Authorizer
     from plangate.tools.tool import Tool
 
@@ -36,7 +37,7 @@ def create_plan_agent(
     store: BaseStore | None = None,
     critic: Any = None,
     step_model: Any = None,
-    prices: Mapping[str, Mapping[str, str]] | None = None,
+    prices: PriceBook | None = None,
     authorizer: Authorizer | None = None,
     name: str = "agent",
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
@@ -63,7 +64,8 @@ def create_plan_agent(
         critic: A chat model for the critic; None: left out, and the log says so.
         step_model: A chat model that carries out the model steps of plans; None: `model`. Where
             there is neither, a plan with such steps is refused.
-        prices: USD per million tokens by model, over the packaged table.
+        prices: What models cost, as `PriceBook({"my-model": {"input": "0.25", "output": "2"}})` in
+            USD per million tokens; None: the packaged table alone.
         authorizer: Knows what a principal may do now; asked at validation and before each call.
             None: what `rights` or `context=` said when the run was started.
         name: Of the graph, in traces and in the log.
@@ -87,12 +89,12 @@ def create_plan_agent(
         credentials=credentials,
         step_model=step_model,
         budget=budget or Budget(),
+        prices=prices,
         rights=rights or Rights(principal="local"),
     )
     options = Options(
         model=model,
         critic=critic,
-        prices=prices,
         checkpointer=checkpointer,
         store=store,
         authorizer=authorizer,

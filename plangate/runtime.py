@@ -92,7 +92,7 @@ class Options:
         model: A LangChain chat model for the planner; None: templates only.
         step_model: A chat model for model steps where the agent names none; None: `model`.
         critic: A chat model for the critic; None: the critic is left out, and says so.
-        prices: USD per million tokens by model, over the packaged table.
+        prices: What models cost; None: what the agent says.
         world_url: Instead of the agent's own.
         checkpointer: A LangGraph saver; None: one beside the journal.
         store: LangGraph's long-term store.
@@ -105,7 +105,7 @@ class Options:
     model: Any = None
     step_model: Any = None
     critic: Any = None
-    prices: Mapping[str, Mapping[str, str]] | None = None
+    prices: PriceBook | None = None
     world_url: str | None = None
     checkpointer: BaseCheckpointSaver[str] | None = None
     store: BaseStore | None = None
@@ -365,7 +365,7 @@ def _kit(agent: Agent, journal: Journal, chosen: Options) -> Kit:
         repairs=load_repairs(agent.repairs) if agent.repairs else (),
         world=LazyWorld(partial(open_world, agent.connect, url)),
         credentials=lender(agent.credentials),
-        book=PriceBook(chosen.prices or {}),
+        book=chosen.prices or agent.prices or PriceBook(),
         budget=agent.budget,
         now=journal.clock,
         verified=journal.verified.counts,

@@ -66,7 +66,7 @@ def folder(tmp_path, monkeypatch):
     """A new folder to work in; modules that are written there are forgotten at the end."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    for name in ("PLANGATE_JOURNAL", "PLANGATE_AGENT", "PLANGATE_WORLD"):
+    for name in ("PLANGATE_JOURNAL", "PLANGATE_AGENT", "PLANGATE_WORLD", "PLANGATE_PRICES"):
         monkeypatch.delenv(name, raising=False)
     yield tmp_path
     for name, module in list(sys.modules.items()):

@@ -15,6 +15,7 @@ from plangate.cli.options import (
     journal_option,
     json_option,
     model_option,
+    prices_option,
     said_again,
     who,
     world_option,
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
 )
 @agent_option(required=False)
 @model_option(WORKS)
+@prices_option
 @world_option
 @journal_option
 @json_option

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from plangate.agent import Agent, load_agent
 from plangate.budget.estimate import estimate
 from plangate.budget.prices import PriceBook
+from plangate.cli.options import chosen_prices
 from plangate.models.chat import model_name
 from plangate.models.open import named_model
 from plangate.plan.facts import Facts
@@ -74,9 +75,14 @@ class Contracts:
             now=self.now,
         )
 
+    @cached_property
+    def book(self) -> PriceBook:
+        """What models cost: as the command line says, or the agent, or the packaged table."""
+        return chosen_prices() or self.agent.prices or PriceBook()
+
     def priced(self, plan: Plan) -> Facts:
         """Return the facts with the plan's estimate."""
-        return replace(self.facts, estimate=estimate(plan, self.catalog, book=PriceBook({})))
+        return replace(self.facts, estimate=estimate(plan, self.catalog, book=self.book))
 
     def check(self, plan: Plan) -> Report:
         """Run all layers."""

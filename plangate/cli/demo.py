@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from plangate.cli.options import journal_option, json_option, said_again, who, yes_option
+from plangate.cli.options import (
+    journal_option,
+    json_option,
+    prices_option,
+    said_again,
+    who,
+    yes_option,
+)
 from plangate.cli.terminal import data_console, echo_json, line, put, say
 from plangate.plan.errors import ConfigError, WaitingForPerson
 
@@ -19,6 +26,7 @@ if TYPE_CHECKING:
 @click.argument("agent_name", metavar="[AGENT]", default="refund")
 @click.option("--scenario", "name", metavar="NAME", help="Which situation; see --list.")
 @click.option("--list", "only_list", is_flag=True, help="List the scenarios.")
+@prices_option
 @yes_option
 @journal_option
 @json_option

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 
-from plangate.cli.options import journal_option, json_option
+from plangate.cli.options import chosen_prices, journal_option, json_option, prices_option
 from plangate.cli.terminal import data_console, echo_json, line, put
 from plangate.plan.errors import ConfigError, PlangateError
 
@@ -44,6 +45,7 @@ class Finding:
 
 
 @click.command()
+@prices_option
 @journal_option
 @json_option
 def doctor(journal: str, as_json: bool) -> None:
@@ -109,7 +111,13 @@ def _vocabulary() -> Finding:
 def _prices() -> Finding:
     from plangate.budget.prices import PriceBook
 
-    return Finding("prices", "ok", PriceBook({}).table)
+    try:
+        book = chosen_prices() or PriceBook()
+    except ConfigError as error:
+        return Finding("prices", "broken", f"{error} ({error.hint})")
+    if age := book.age(datetime.now(UTC)):
+        return Finding("prices", "note", f"{age}: bring them up to date ({book.table})")
+    return Finding("prices", "ok", f"{book.table}, of {book.as_of}")
 
 
 def _writable(here: Path) -> Finding:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from plangate.budget.prices import PriceBook
 from plangate.cli.terminal import say
 from plangate.plan.errors import PlanRejected
 from plangate.plan.templates import Template, choose
@@ -77,7 +76,7 @@ def drafted(
             budget=contracts.agent.budget,
             issues=issues,
         )
-        got = run_blocking(draft_plan(chat, brief, book=PriceBook({}), on_call=_tell))
+        got = run_blocking(draft_plan(chat, brief, book=contracts.book, on_call=_tell))
         issues = got.issues
         if got.plan is not None:
             made, report = got.plan, contracts.check(got.plan)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from plangate.cli.options import DEFAULT_JOURNAL
+from plangate.cli.options import DEFAULT_JOURNAL, chosen_prices
 from plangate.plan.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def opened_runtime(agent: str, journal_url: str, options: Options) -> Iterator[R
     from plangate.agent import load_agent
     from plangate.runtime import Runtime
 
+    options = replace(options, prices=options.prices or chosen_prices())
     runtime = Runtime(load_agent(agent), journal_url, options)
     try:
         yield runtime

@@ -15,6 +15,8 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from plangate.budget.prices import PriceBook
+
 F = TypeVar("F", bound="Callable[..., Any]")
 
 DEFAULT_JOURNAL = "sqlite:///.plangate/journal.db"
@@ -67,6 +69,49 @@ def world_option(command: F) -> F:
         "--world", "world_url", metavar="URL", envvar="PLANGATE_WORLD",
         help="What the agent's tools act on, instead of its own choice. [env PLANGATE_WORLD]",
     )(command)  # fmt: skip
+
+
+def prices_option(command: F) -> F:
+    """`--prices`: a price file, over the packaged table; read when it is given."""
+    return click.option(
+        "--prices", metavar="FILE", expose_value=False, callback=_prices,
+        help="What models cost, a TOML file. [env PLANGATE_PRICES]",
+    )(command)  # fmt: skip
+
+
+def _prices(ctx: click.Context, _: click.Parameter, given: str | None) -> None:
+    if given:
+        ctx.meta["plangate.prices"] = _price_book(given)
+        ctx.meta["plangate.prices_file"] = given
+
+
+def chosen_prices() -> PriceBook | None:
+    """Return the prices of `--prices`, or of PLANGATE_PRICES, also where no option takes them.
+
+    Raises:
+        ConfigError: No such file, or it is not one of prices.
+    """
+    ctx = click.get_current_context(silent=True)
+    if ctx is not None and "plangate.prices" in ctx.meta:
+        book: PriceBook = ctx.meta["plangate.prices"]
+        return book
+    named = os.environ.get("PLANGATE_PRICES")
+    return _price_book(named) if named else None
+
+
+def _price_book(file: str) -> PriceBook:
+    from plangate.budget.prices import PriceBook
+    from plangate.plan.errors import ConfigError
+
+    try:
+        text = Path(file).expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as exc:
+        why = exc.strerror if isinstance(exc, OSError) else "it is no text"
+        raise ConfigError(
+            f"price file {file!r} cannot be read: {why}",
+            hint="Check --prices and PLANGATE_PRICES.",
+        ) from exc
+    return PriceBook.from_toml(text)
 
 
 def json_option(command: F) -> F:
@@ -187,6 +232,9 @@ def said_again(*names: str) -> str:
         known = (None, _UNSAID.get(name), os.environ.get(f"PLANGATE_{name.upper()}"))
         if said not in known:
             words += f" --{name} {shlex.quote(_printed(str(said)))}"
+    file = click.get_current_context().meta.get("plangate.prices_file")
+    if file and "agent" in names:
+        words += f" --prices {shlex.quote(file)}"
     return words
 
 

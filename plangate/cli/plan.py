@@ -16,6 +16,7 @@ from plangate.cli.options import (
     journal_option,
     json_option,
     model_option,
+    prices_option,
 )
 from plangate.cli.terminal import data_console, echo_json, put, say
 from plangate.plan.errors import BoundaryGrew, ConfigError, PlanRejected
@@ -38,6 +39,7 @@ def plan() -> None:
 @inputs_option
 @click.option("--task", default="", help="Template to plan with, where there are several.")
 @model_option(PLANS_AND_WORKS)
+@prices_option
 @click.option("--out", type=click.Path(path_type=Path), help="Write the plan to a file.")
 @json_option
 def make(
@@ -69,6 +71,7 @@ def make(
 @click.option(
     "--model", metavar="openai:NAME", help="Who would carry model steps out; it is not called."
 )
+@prices_option
 @json_option
 def check(
     file: str, agent_name: str, inputs: Mapping[str, Any], model: str | None, as_json: bool
@@ -100,6 +103,7 @@ def check(
 @click.option("--run", "run_id", metavar="RUN", help="Show the plan of a run, not a file.")
 @click.option("--version", type=click.IntRange(1), help="Of a run's plan; default: the newest.")
 @agent_option(required=False)
+@prices_option
 @journal_option
 @json_option
 def show(file: str | None, agent_name: str | None, as_json: bool, **where: Any) -> None:

@@ -17,6 +17,7 @@ from plangate.cli.options import (
     journal_option,
     json_option,
     model_option,
+    prices_option,
     said_again,
     who,
     world_option,
@@ -52,6 +53,7 @@ run.add_command(replay_run)
 @click.option("--goal-id", help="Your own key for the goal: the same key never pays twice.")
 @click.option("--task", help="Template to plan with, where there are several.")
 @model_option(PLANS_AND_WORKS)
+@prices_option
 @yes_option
 @world_option
 @journal_option
@@ -75,6 +77,7 @@ def start(agent_name: str, yes: bool, journal: str, as_json: bool, **given: Any)
 @click.argument("run_id", metavar="RUN")
 @agent_option(required=False)
 @model_option(WORKS)
+@prices_option
 @yes_option
 @world_option
 @journal_option

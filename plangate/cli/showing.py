@@ -10,7 +10,7 @@ from plangate.cli.ask import Asker
 from plangate.cli.drive import Driver
 from plangate.cli.exits import OK, exit_code
 from plangate.cli.opened import demo_journal, demo_world
-from plangate.cli.options import DEFAULT_JOURNAL
+from plangate.cli.options import DEFAULT_JOURNAL, chosen_prices
 from plangate.cli.render_diff import diff_lines
 from plangate.cli.render_plan import plan_tree
 from plangate.cli.show import sheet_of
@@ -60,7 +60,7 @@ def show_scenario(
         journal_url = demo_journal(run_id)
     world_url = demo_world(journal_url, run_id)
     _prepare(agent, scenario, world_url)
-    runtime = Runtime(agent, journal_url, Options(world_url=world_url))
+    runtime = Runtime(agent, journal_url, Options(world_url=world_url, prices=chosen_prices()))
     try:
         view = _run(runtime, scenario, run_id, Asker(by=by, yes=yes), quiet=quiet)
         if view.ended is None:

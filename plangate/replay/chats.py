@@ -139,6 +139,9 @@ def _usage(said: ModelCalled) -> dict[str, Any] | None:
     return {
         "input_tokens": said.input_tokens,
         "output_tokens": said.output_tokens,
-        "input_token_details": {"cache_read": said.cached_tokens},
+        "input_token_details": {
+            "cache_read": said.cached_tokens,
+            "cache_creation": said.cache_write_tokens,
+        },
         "output_token_details": {"reasoning": said.reasoning_tokens},
     }

@@ -16,7 +16,7 @@ INPUTS = ("--input", "order_id=ORD-B7K2M9Q4", "--input", "line=1", "--input", "a
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for name in ("PLANGATE_JOURNAL", "PLANGATE_AGENT", "PLANGATE_WORLD"):
+    for name in ("PLANGATE_JOURNAL", "PLANGATE_AGENT", "PLANGATE_WORLD", "PLANGATE_PRICES"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
 

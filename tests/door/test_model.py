@@ -11,9 +11,10 @@ import pytest
 from langchain_openai import ChatOpenAI
 from langgraph.types import Command
 
-from plangate import Found, create_plan_agent, tool
+from plangate import Found, PriceBook, create_plan_agent, tool
 from plangate.journal.journal import Journal
 from plangate.journal.view import RunView, fold
+from tests.models.billing import RATES, Books
 from tests.models.fake_openai import Fake, Said, serving
 
 POLICY = 'schema = 1\n[[allow]]\ntool = "*"\n'
@@ -134,6 +135,17 @@ def test_a_models_plan_is_checked_approved_run_and_verified(journal_url):
     view = view_of(journal_url)
     assert (view.plans[1].author.kind, view.plans[1].author.name) == ("planner", "gpt-5-mini")
     assert (view.model_calls, view.tokens, str(view.spent_usd)) == (1, 1500, "0.000675")
+
+
+def test_a_run_costs_what_its_provider_billed_failed_and_repaired_calls_included(journal_url):
+    books, book = Books(), PriceBook({"gpt-5-mini": RATES})
+    script = (Said(status=503), Said(draft("keep_note")), Said(drop=True), Said(draft()))
+    with serving(*script, books=books) as fake:
+        agent(fake, journal_url, prices=book).invoke(GOAL, CONFIG)
+
+    view = view_of(journal_url)
+    assert (view.model_calls, books.calls) == (4, 3)
+    assert (view.spent_usd, view.tokens) == (books.usd, books.tokens)
 
 
 def test_an_invented_tool_goes_back_to_the_planner_with_the_reason(journal_url):

@@ -7,9 +7,11 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.models.billing import Books
 
 USAGE = {
     "prompt_tokens": 1200,
@@ -41,21 +43,29 @@ class Fake:
 
     url: str
     script: list[Said]
+    books: Books | None = None
+    """Where given, usage is what is billed; errors are not, a dropped connection is."""
+
     requests: list[dict[str, Any]] = field(default_factory=list)
     at: list[float] = field(default_factory=list)
 
     def next(self, request: dict[str, Any]) -> Said:
         self.requests.append(request)
         self.at.append(time.monotonic())
-        return self.script.pop(0) if len(self.script) > 1 else self.script[0]
+        said = self.script.pop(0) if len(self.script) > 1 else self.script[0]
+        if self.books is None or said.status >= 400:
+            return said
+        answer = None if said.drop else (said.content or said.refusal or "")
+        billed = self.books.bill(request, answer)
+        return said if said.usage is None else replace(said, usage=billed)
 
 
 @contextmanager
-def serving(*script: Said) -> Iterator[Fake]:
+def serving(*script: Said, books: Books | None = None) -> Iterator[Fake]:
     """Serve the script on a free port."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     server.daemon_threads = True
-    fake = Fake(f"http://127.0.0.1:{server.server_address[1]}/v1", list(script))
+    fake = Fake(f"http://127.0.0.1:{server.server_address[1]}/v1", list(script), books)
     server.fake = fake  # type: ignore[attr-defined]
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
