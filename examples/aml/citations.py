@@ -15,6 +15,7 @@ from plangate.examples.aml.draft import SECTIONS, Claim, Draft
 from plangate.examples.aml.engine import ENGINE, sight_of
 from plangate.examples.aml.finding import TYPOLOGIES, Finding
 from plangate.examples.aml.rules import Rules, rules, typology_texts
+from plangate.examples.aml.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +30,7 @@ _OUTSIDE = re.compile(r"https?:|www\.|\S@\S|[<>{}$`]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimVerdict:
+class ClaimVerdict(Value):
     """What the books say to one claim."""
 
     section: str
@@ -44,7 +45,7 @@ class ClaimVerdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Examined:
+class Examined(Value):
     """A draft, claim by claim."""
 
     case_id: str

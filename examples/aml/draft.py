@@ -13,6 +13,7 @@ from pydantic import Field
 
 from plangate.examples.aml.finding import Finding, euros
 from plangate.examples.aml.lookups import CaseInfo, FoundTexts, Profile, refs
+from plangate.examples.aml.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,7 +37,7 @@ Meant: TypeAlias = Literal[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class Claim(Value):
     """One sentence of a draft."""
 
     section: Section
@@ -53,7 +54,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class Draft(Value):
     """A report before it is filed."""
 
     claims: Annotated[list[Claim], Field(max_length=40)]

@@ -23,6 +23,7 @@ from plangate.examples.aml.lookups import (
     subject_of,
 )
 from plangate.examples.aml.matching import Comparison  # noqa: TC001 - read at run time
+from plangate.examples.aml.value import Value
 from plangate.plan.catalog import ArgRule, Labels
 from plangate.tools.answers import Found, ToolFailed
 from plangate.tools.tool import tool
@@ -39,7 +40,7 @@ _TRUSTED = ArgRule(requires_trusted=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filed:
+class Filed(Value):
     """A draft that lies in the case file."""
 
     case_id: str
@@ -53,7 +54,7 @@ class Filed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Closed:
+class Closed(Value):
     """A case that ended without a report."""
 
     case_id: str
@@ -62,7 +63,7 @@ class Closed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CaseFile:
+class CaseFile(Value):
     """A case file, opened."""
 
     case_id: str

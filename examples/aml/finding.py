@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from plangate.examples.aml.books import Move, day_of
+from plangate.examples.aml.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +30,7 @@ _MOST_SURE = 95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Value):
     """One typology held against one case."""
 
     typology: Typology

@@ -13,6 +13,7 @@ from pydantic import Field
 from plangate.examples.aml.bm25 import ranked
 from plangate.examples.aml.books import day_of, others
 from plangate.examples.aml.rules import typology_texts
+from plangate.examples.aml.value import Value
 from plangate.plan.catalog import Labels
 from plangate.tools.answers import ToolFailed
 from plangate.tools.tool import tool
@@ -30,10 +31,10 @@ _OUTSIDE = Labels(integrity="untrusted", confidentiality=("pii",))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CaseInfo:
+class CaseInfo(Value):
     """What an alert is about."""
 
-    case_id: str
+    case_id: CaseId
     account_id: str
     customer_id: str
     alert: str
@@ -42,7 +43,7 @@ class CaseInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
+class Profile(Value):
     """What a customer declared, and whether the record is current."""
 
     customer_id: str
@@ -58,7 +59,7 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Transaction:
+class Transaction(Value):
     """One transaction of the account, with what outsiders wrote."""
 
     txn_id: str
@@ -72,10 +73,10 @@ class Transaction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class Listed(Value):
     """The transactions of a window."""
 
-    case_id: str
+    case_id: CaseId
     count: int
     in_cents: int
     out_cents: int
@@ -84,7 +85,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class Hit(Value):
     """A party that stands on the watch list."""
 
     party_id: str
@@ -92,10 +93,10 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Screening:
+class Screening(Value):
     """The other ends of a window's transactions, held against the watch list."""
 
-    case_id: str
+    case_id: CaseId
     screened: int
     hits: list[Hit]
     transactions: list[str]
@@ -103,7 +104,7 @@ class Screening:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FoundText:
+class FoundText(Value):
     """A text of the compliance library."""
 
     ref: str
@@ -112,7 +113,7 @@ class FoundText:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FoundTexts:
+class FoundTexts(Value):
     """Texts, best first."""
 
     ids: list[str]

@@ -1,14 +1,17 @@
-"""The rule engine as tools: one for each typology, and the one that compares what they found."""
+"""The rule engine as tools: one holds a typology against a case, one compares what was found."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
 
 from plangate.examples.aml.engine import ENGINE, sight_of
 from plangate.examples.aml.finding import Finding, Typology, euros
 from plangate.examples.aml.lookups import CaseId, Screening, WindowDays, refs, subject_of
 from plangate.examples.aml.rules import rules
+from plangate.examples.aml.value import Value
 from plangate.tools.answers import ToolFailed
 from plangate.tools.tool import tool
 
@@ -21,16 +24,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class Comparison(Value):
     """All typologies side by side, and what follows."""
 
-    case_id: str
+    case_id: CaseId
     disposition: Literal["suspicious", "no_suspicion"]
     confidence_pct: int
     """Of the strongest match; of no suspicion, 100: every rule was decided."""
 
     matched: list[str]
-    reasons: list[str]
+    reasons: Annotated[list[str], Field(min_length=1, max_length=20)]
     """One line for each typology, and one for the watch list."""
 
     findings: list[Finding]
@@ -47,47 +50,22 @@ class Comparison:
     """Words to look the library up with."""
 
 
-_READS: dict[str, Any] = {
-    "effect": "read",
-    "reads": ("case:{case_id}",),
-    "evidence": ("txn://{transactions}",),
-    "scopes": ("aml:read",),
-    "errors": {"case_not_found": "permanent"},
-    "timeout_s": 60,
-    "seconds": 0.1,
-    "usd": 0,
-    "output_tokens": 150,
-}
-
-
-@tool(**_READS)
-def find_structuring(case_id: CaseId, window_days: WindowDays, context: ToolContext) -> Finding:
-    """Look for cash deposits that are kept below the reporting threshold."""
-    return _judged("structuring", case_id, window_days, context)
-
-
-@tool(**_READS)
-def find_fan_in(case_id: CaseId, window_days: WindowDays, context: ToolContext) -> Finding:
-    """Look for many new payers within days."""
-    return _judged("fan_in", case_id, window_days, context)
-
-
-@tool(**_READS)
-def find_fan_out(case_id: CaseId, window_days: WindowDays, context: ToolContext) -> Finding:
-    """Look for many new payees within days."""
-    return _judged("fan_out", case_id, window_days, context)
-
-
-@tool(**_READS)
-def find_rapid_movement(case_id: CaseId, window_days: WindowDays, context: ToolContext) -> Finding:
-    """Look for large sums that leave again within days."""
-    return _judged("rapid_movement", case_id, window_days, context)
-
-
-@tool(**_READS)
-def find_round_trip(case_id: CaseId, window_days: WindowDays, context: ToolContext) -> Finding:
-    """Look for money that comes back by way of other accounts."""
-    return _judged("round_trip", case_id, window_days, context)
+@tool(
+    effect="read",
+    reads=("case:{case_id}",),
+    evidence=("txn://{transactions}",),
+    scopes=("aml:read",),
+    errors={"case_not_found": "permanent"},
+    timeout_s=60,
+    seconds=0.1,
+    usd=0,
+    output_tokens=150,
+)
+def match_typology(
+    typology: Typology, case_id: CaseId, window_days: WindowDays, context: ToolContext
+) -> Finding:
+    """Hold one typology against a case: matched, explained, absent or undecided, and by what."""
+    return judged(context.world, subject_of(context, case_id, window_days), typology)
 
 
 @tool(
@@ -153,10 +131,6 @@ def compared(
 def judged(world: AmlWorld, subject: Subject, typology: Typology) -> Finding:
     """Return what the engine says of one typology; also for a preview."""
     return ENGINE[typology](sight_of(world.bank, subject, rules()))
-
-
-def _judged(typology: Typology, case_id: str, days: int, context: ToolContext) -> Finding:
-    return judged(context.world, subject_of(context, case_id, days), typology)
 
 
 def _reason(finding: Finding) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from plangate.examples.aml.finding import TYPOLOGIES, Typology
+from plangate.examples.aml.finding import TYPOLOGIES
 from plangate.examples.aml.lookups import refs, screened
 from plangate.examples.aml.matching import compared, judged
 from plangate.tools.answers import ToolFailed
@@ -59,12 +59,10 @@ def preview_comparison(args: Mapping[str, Any], world: AmlWorld) -> tuple[str, .
     return tuple(cited)
 
 
-def _preview_of(typology: Typology) -> Preview:
-    def preview(args: Mapping[str, Any], world: AmlWorld) -> tuple[str, ...]:
-        found = [judged(world, each, typology) for each in _subjects(args, world)]
-        return refs("txn", [txn for each in found for txn in each.transactions])
-
-    return preview
+def preview_typology(args: Mapping[str, Any], world: AmlWorld) -> tuple[str, ...]:
+    """Return the transactions that one typology is made of, or would be."""
+    found = [judged(world, each, args["typology"]) for each in _subjects(args, world)]
+    return refs("txn", [txn for each in found for txn in each.transactions])
 
 
 PREVIEWS: Mapping[str, Preview] = {
@@ -73,7 +71,7 @@ PREVIEWS: Mapping[str, Preview] = {
     "list_transactions": preview_list_transactions,
     "screen_counterparties": preview_screening,
     "compare_typologies": preview_comparison,
-    **{f"find_{each}": _preview_of(each) for each in TYPOLOGIES},
+    "match_typology": preview_typology,
 }
 """By tool. Their arguments stand in the inputs of a plan, so all of it is known beforehand."""
 

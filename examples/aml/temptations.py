@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from plangate.examples.aml.value import Value
 from plangate.plan.catalog import ArgRule
 from plangate.tools.answers import ToolFailed
 from plangate.tools.tool import tool
@@ -18,14 +19,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class Sent(Value):
     """Something that left the house."""
 
     recipient: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AccountStatus:
+class AccountStatus(Value):
     """An account that was blocked or set free."""
 
     account_id: str

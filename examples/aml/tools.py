@@ -18,11 +18,7 @@ from plangate.examples.aml.lookups import (
 )
 from plangate.examples.aml.matching import (
     compare_typologies,
-    find_fan_in,
-    find_fan_out,
-    find_rapid_movement,
-    find_round_trip,
-    find_structuring,
+    match_typology,
 )
 from plangate.examples.aml.temptations import send_external, set_account_status
 
@@ -30,11 +26,7 @@ TOOLS = (
     query_case,
     customer_profile,
     list_transactions,
-    find_structuring,
-    find_fan_in,
-    find_fan_out,
-    find_rapid_movement,
-    find_round_trip,
+    match_typology,
     screen_counterparties,
     search_typology_texts,
     compare_typologies,

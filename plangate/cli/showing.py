@@ -37,8 +37,8 @@ class Shown:
 
     run_id: str
     report: dict[str, Any]
-    """The run's report with `kept`, `payments`, `scenario`, `journal`, `world`; while it
-    waits, a snapshot."""
+    """The run's report with `kept`, `scenario`, `journal`, `world`, and what the world itself shows
+    (as `payments`); while it waits, a snapshot."""
 
     question_id: str = ""
     unlike: str = ""
@@ -70,7 +70,7 @@ def show_scenario(
     finally:
         runtime.close()
     report |= {"journal": runtime.journal.url, "world": world_url}
-    report["payments"] = _payments(agent, scenario, world_url)
+    report |= _results(agent, scenario, world_url)
     unlike = _unlike(scenario, report)
     if not scenario.expect:
         return Shown(run_id=run_id, report=report, exit_code=exit_code(view))
@@ -140,21 +140,27 @@ def _report(runtime: Runtime, view: RunView, scenario: Scenario) -> dict[str, An
     return {**report, "kept": kept, "scenario": scenario.name}
 
 
-def _payments(agent: Agent, scenario: Scenario, world_url: str) -> list[dict[str, Any]]:
+def _results(agent: Agent, scenario: Scenario, world_url: str) -> dict[str, Any]:
     """Ask the world itself, not our record of it."""
     world = open_world(agent.connect, world_url)
-    if not hasattr(world, "payments"):
-        return []
+    if not hasattr(world, "results"):
+        return {}
     try:
-        return [dict(row) for row in world.payments(scenario.inputs.get("order_id"))]
+        return dict(world.results(scenario.inputs))
     finally:
         world.close()
 
 
 def _unlike(scenario: Scenario, report: dict[str, Any]) -> str:
-    found = {**report, "payments": len(report["payments"])}
-    return ", ".join(
-        f"{name} is {found.get(name)!r}, not {wanted!r}"
+    """Say what came out otherwise; where a number is expected of a list, its length counts."""
+    found = {
+        name: len(report[name])
+        if isinstance(wanted, int) and isinstance(report.get(name), list)
+        else report.get(name)
         for name, wanted in scenario.expect.items()
-        if found.get(name) != wanted
+    }
+    return ", ".join(
+        f"{name} is {found[name]!r}, not {wanted!r}"
+        for name, wanted in scenario.expect.items()
+        if found[name] != wanted
     )
