@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,10 +20,13 @@ if TYPE_CHECKING:
 @click.argument("agent_name", metavar="[AGENT]", default="refund")
 @click.option("--scenario", "name", metavar="NAME", help="Which situation; see --list.")
 @click.option("--list", "only_list", is_flag=True, help="List the scenarios.")
+@click.option(
+    "--rows", type=int, metavar="N", help="Of what size the world is, where it has one (aml)."
+)
 @yes_option
 @journal_option
 @json_option
-def demo(agent_name: str, name: str | None, only_list: bool, journal: str, **how: bool) -> None:
+def demo(agent_name: str, name: str | None, rows: int | None, journal: str, **how: bool) -> None:
     """Run an example from goal to result.
 
     It acts on a world of its own, and every part of it is shown. Exit 0 if it ended as the scenario
@@ -31,10 +35,12 @@ def demo(agent_name: str, name: str | None, only_list: bool, journal: str, **how
     from plangate.agent import load_agent
 
     agent = load_agent(agent_name)
-    if only_list:
+    if how["only_list"]:
         _list(dict(agent.scenarios), as_json=how["as_json"])
         return
     scenario = _scenario(dict(agent.scenarios), name)
+    if rows is not None:
+        scenario = replace(scenario, world={**scenario.world, "rows": rows})
     from plangate.cli.showing import show_scenario
 
     shown = show_scenario(agent, scenario, journal, yes=how["yes"], by=who(), quiet=how["as_json"])
