@@ -12,7 +12,6 @@ from plangate.examples.aml.finding import Finding, Typology, euros
 from plangate.examples.aml.lookups import CaseId, Screening, WindowDays, refs, subject_of
 from plangate.examples.aml.rules import rules
 from plangate.examples.aml.value import Value
-from plangate.tools.answers import ToolFailed
 from plangate.tools.tool import tool
 
 if TYPE_CHECKING:
@@ -28,9 +27,11 @@ class Comparison(Value):
     """All typologies side by side, and what follows."""
 
     case_id: CaseId
-    disposition: Literal["suspicious", "no_suspicion"]
+    disposition: Literal["suspicious", "no_suspicion"] | None
+    """Null: nothing was found, and not everything can be told. That is never taken for a no."""
+
     confidence_pct: int
-    """Of the strongest match; of no suspicion, 100: every rule was decided."""
+    """Of the strongest match; of no suspicion 100, as every rule was decided; else 0."""
 
     matched: list[str]
     reasons: Annotated[list[str], Field(min_length=1, max_length=20)]
@@ -73,7 +74,7 @@ def match_typology(
     reads=("case:{case_id}",),
     evidence=("txn://{transactions}", "case://{case_id}"),
     scopes=("aml:read",),
-    errors={"case_not_found": "permanent", "insufficient_evidence": "unexpected_state"},
+    errors={"case_not_found": "permanent"},
     timeout_s=60,
     seconds=0.05,
     usd=0,
@@ -94,18 +95,8 @@ def compare_typologies(
 def compared(
     world: AmlWorld, subject: Subject, findings: Sequence[Finding], screening: Screening
 ) -> Comparison:
-    """Return the comparison of findings; also for a preview.
-
-    Raises:
-        ToolFailed: `insufficient_evidence`: nothing is found, and not everything can be told.
-    """
+    """Return the comparison of findings; also for a preview."""
     matched = [each for each in findings if each.status == "matched"]
-    undecided = [each for each in findings if each.status == "undecided"]
-    if undecided and not matched and not screening.hits:
-        says = "; ".join(f"{each.typology}: {each.reason}" for each in undecided)
-        ids = dict.fromkeys(txn for each in undecided for txn in each.transactions)
-        shown = (f"kyc://{subject.customer_id}", *refs("txn", list(ids)))
-        raise ToolFailed("insufficient_evidence", says, evidence=shown)
     wanted = {txn for each in matched for txn in each.transactions} | set(screening.transactions)
     known = world.bank.by_id(sorted(wanted))
     ordered = sorted(known.values(), key=lambda move: (move.at, move.txn_id))
@@ -113,11 +104,14 @@ def compared(
     explained = [txn for each in findings for txn in each.transactions]
     cited = list(dict.fromkeys((*ids, *explained)))
     about = (f"case://{subject.case_id}", f"kyc://{subject.customer_id}")
-    is_suspicious = bool(matched or screening.hits)
+    is_open = any(each.status == "undecided" for each in findings)
+    disposition: Literal["suspicious", "no_suspicion"] | None = None if is_open else "no_suspicion"
+    if matched or screening.hits:
+        disposition = "suspicious"
     return Comparison(
         case_id=subject.case_id,
-        disposition="suspicious" if is_suspicious else "no_suspicion",
-        confidence_pct=max((each.strength_pct for each in matched), default=100),
+        disposition=disposition,
+        confidence_pct=max((each.strength_pct for each in matched), default=0 if is_open else 100),
         matched=[each.typology for each in matched],
         reasons=[*map(_reason, findings), f"watch list: {len(screening.hits)} hits"],
         findings=list(findings),

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from plangate.examples.aml.finding import TYPOLOGIES
 from plangate.examples.aml.lookups import refs, screened
 from plangate.examples.aml.matching import compared, judged
-from plangate.tools.answers import ToolFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -52,10 +51,7 @@ def preview_comparison(args: Mapping[str, Any], world: AmlWorld) -> tuple[str, .
     cited: list[str] = []
     for subject in _subjects(args, world):
         findings = [judged(world, subject, each) for each in TYPOLOGIES]
-        try:
-            cited += compared(world, subject, findings, screened(world, subject)).evidence
-        except ToolFailed as exc:
-            cited += exc.evidence
+        cited += compared(world, subject, findings, screened(world, subject)).evidence
     return tuple(cited)
 
 
