@@ -37,6 +37,12 @@ class Scenario:
     summary: str
     goal: str
     inputs: Mapping[str, Any]
+    task: str = ""
+    """Template to plan with, where the agent has several."""
+
+    with_model: str = ""
+    """The same where a model is at hand: a template with model steps. Empty: there is none."""
+
     world: Mapping[str, Any] = field(default_factory=dict)
     """Switches that `connect(url).prepare(switches)` sets before the run."""
 

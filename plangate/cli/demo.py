@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from plangate.cli.options import journal_option, json_option, said_again, who, yes_option
+from plangate.cli.options import (
+    chat_of,
+    journal_option,
+    json_option,
+    model_option,
+    said_again,
+    who,
+    yes_option,
+)
 from plangate.cli.terminal import data_console, echo_json, line, put, say
 from plangate.plan.errors import ConfigError, WaitingForPerson
 
@@ -23,10 +31,11 @@ if TYPE_CHECKING:
 @click.option(
     "--rows", type=int, metavar="N", help="Of what size the world is, where it has one (aml)."
 )
+@model_option("Let this model draft, where the agent has a template for that (aml).")
 @yes_option
 @journal_option
 @json_option
-def demo(agent_name: str, name: str | None, rows: int | None, journal: str, **how: bool) -> None:
+def demo(agent_name: str, name: str | None, rows: int | None, journal: str, **how: Any) -> None:
     """Run an example from goal to result.
 
     It acts on a world of its own, and every part of it is shown. Exit 0 if it ended as the scenario
@@ -41,15 +50,21 @@ def demo(agent_name: str, name: str | None, rows: int | None, journal: str, **ho
     scenario = _scenario(dict(agent.scenarios), name)
     if rows is not None:
         scenario = replace(scenario, world={**scenario.world, "rows": rows})
+    chat = chat_of(how)
+    if chat is not None:
+        scenario = _with_model(scenario, agent_name)
+    from plangate.cli.ask import Asker
     from plangate.cli.showing import show_scenario
 
-    shown = show_scenario(agent, scenario, journal, yes=how["yes"], by=who(), quiet=how["as_json"])
+    asker, quiet = Asker(by=who(), yes=how["yes"]), how["as_json"]
+    shown = show_scenario(agent, scenario, journal, asker=asker, quiet=quiet, chat=chat)
     if shown.is_waiting:
         if how["as_json"]:
             echo_json(shown.report)
+        again = said_again("agent", "model", "base-url")
         raise WaitingForPerson(
             f"run {shown.run_id} waits for an answer",
-            hint=f"Answer with: plangate approve {shown.question_id}{said_again('agent')}",
+            hint=f"Answer with: plangate approve {shown.question_id}{again}",
         )
     _finish(shown, as_json=how["as_json"])
 
@@ -70,6 +85,15 @@ def _print(shown: Shown) -> None:
     put(data_console(), result_lines(shown.report))
     say(f"look closer: plangate run show {shown.run_id}{said_again()}")
     say(f"             plangate run events {shown.run_id}{said_again()}")
+
+
+def _with_model(scenario: Scenario, agent_name: str) -> Scenario:
+    if not scenario.with_model:
+        raise ConfigError(
+            f"agent {agent_name!r} has no template with model steps",
+            hint="Leave out --model; run start --model lets a model plan.",
+        )
+    return replace(scenario, task=scenario.with_model)
 
 
 def _scenario(scenarios: dict[str, Scenario], name: str | None) -> Scenario:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from plangate.agent import open_world
-from plangate.cli.ask import Asker
 from plangate.cli.drive import Driver
 from plangate.cli.exits import OK, exit_code
 from plangate.cli.opened import demo_journal, demo_world
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from plangate.agent import Agent, Scenario
+    from plangate.cli.ask import Asker
     from plangate.journal.events import Entry
     from plangate.journal.view import RunView
 
@@ -53,17 +53,32 @@ class Shown:
 
 
 def show_scenario(
-    agent: Agent, scenario: Scenario, journal_url: str, *, yes: bool, by: str, quiet: bool
+    agent: Agent,
+    scenario: Scenario,
+    journal_url: str,
+    *,
+    asker: Asker,
+    quiet: bool,
+    chat: Any = None,
 ) -> Shown:
-    """Run a scenario until its end or an open question."""
+    """Run a scenario until its end or an open question.
+
+    Args:
+        agent: The agent.
+        scenario: What happens.
+        journal_url: Where the run is recorded.
+        asker: Who answers.
+        quiet: Print nothing on the way.
+        chat: A chat model for model steps; None: the scenario's template needs none.
+    """
     run_id = new_run_id()
     if journal_url == DEFAULT_JOURNAL:
         journal_url = demo_journal(run_id)
     world_url = demo_world(journal_url, run_id)
     _prepare(agent, scenario, world_url)
-    runtime = Runtime(agent, journal_url, Options(world_url=world_url))
+    runtime = Runtime(agent, journal_url, Options(world_url=world_url, step_model=chat))
     try:
-        view = _run(runtime, scenario, run_id, Asker(by=by, yes=yes), quiet=quiet)
+        view = _run(runtime, scenario, run_id, asker, quiet=quiet)
         if view.ended is None:
             return _open(runtime, view, scenario)
         report = _report(runtime, view, scenario)
@@ -99,7 +114,7 @@ def _run(
         if not quiet:
             shown.update(_show(entry, runtime, run_id, console))
 
-    given = {"goal": scenario.goal, "inputs": dict(scenario.inputs)}
+    given = {"goal": scenario.goal, "inputs": dict(scenario.inputs), "task": scenario.task}
     driver = Driver(
         runtime=runtime, asker=asker, quiet=quiet, console=console, on_entry=see, shown=shown
     )

@@ -48,8 +48,8 @@ class Desk:
             scenario = self.agent.scenarios[scenario]
         self.world.prepare({"rows": ROWS, **scenario.world, **(switches or {})})
         run_id = new_run_id()
-        asked = {"goal": scenario.goal, "inputs": dict(scenario.inputs), **given}
-        drain(self.runtime.start(asked, run_id=run_id))
+        asked = {"goal": scenario.goal, "inputs": dict(scenario.inputs), "task": scenario.task}
+        drain(self.runtime.start({**asked, **given}, run_id=run_id))
         while self.runtime.journal.runs.get(run_id).status != "ended":
             for question in self.runtime.view(run_id).pending_questions:
                 said = {"by": "ann", **says[question.kind]}
