@@ -78,7 +78,7 @@ def fan_in(sight: Sight) -> Finding:
 def fan_out(sight: Sight) -> Finding:
     """Many new payees within days."""
     subject = sight.subject
-    debits = [move for move in sight.moves if move.source == subject.account_id]
+    debits = [move for move in sight.moves if _is_sent(move, subject)]
     others = [move for move in debits if move.target not in subject.own and move.target != CASH]
     fan = _Fan("fan_out", "AML-F2", sight.rules.fan_out, subject.regular_payees, "payees")
     return fan.judge(sight, others, lambda move: move.target)
@@ -202,6 +202,11 @@ def _is_in(move: Move, subject: Subject) -> bool:
     return move.target == subject.account_id
 
 
+def _is_sent(move: Move, subject: Subject) -> bool:
+    """True for a debit that moves money on; a purchase by card uses it up."""
+    return move.source == subject.account_id and move.channel != "card"
+
+
 def _days(window: Window) -> int:
     return (window.end - window.start) // (24 * _HOUR)
 
@@ -230,12 +235,12 @@ def _first_seen(moves: Sequence[Move], other: Callable[[Move], str]) -> Mapping[
 
 
 def _left(sight: Sight, span: Window, first: Mapping[str, int]) -> tuple[Move, ...]:
-    """Return what went to payees who were never paid before, or to own accounts."""
+    """Return what was sent to payees who were never paid before, or to own accounts."""
     mine = sight.subject
     return tuple(
         move
         for move in sight.now
-        if move.source == mine.account_id
+        if _is_sent(move, mine)
         and span.holds(move)
         and (move.target in mine.own or first[move.target] >= span.start)
     )
