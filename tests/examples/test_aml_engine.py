@@ -19,7 +19,7 @@ from plangate.examples.aml.world import AmlWorld
 from plangate.plan.errors import ConfigError
 from tests.examples.aml import ROWS
 
-SEEDS = range(24)
+SEEDS = range(20)
 DAY = 24 * HOUR
 
 
