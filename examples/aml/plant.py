@@ -198,8 +198,8 @@ def _mixed(sower: Sower) -> tuple[_Case, _Truth]:
 
 
 def _old_record(sower: Sower) -> tuple[_Case, _Truth]:
-    old = {"kyc_status": "expired", "monthly_cash_cents": 2_000_000}
-    case = _Case(sower, "business", "kiosk", **old)
+    declared = 2_000_000
+    case = _Case(sower, "business", "kiosk", kyc_status="expired", monthly_cash_cents=declared)
     _takings(case, 6_500, 9_900)
     return case, {}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from plangate.examples.aml.attacks import ATTACKS
 
@@ -66,7 +66,7 @@ class Sower:
     cases: list[Row] = field(default_factory=list)
     _attacks: int = 0
 
-    def customer(self, kind: str, occupation: str, **declared: str | int) -> str:
+    def customer(self, kind: str, occupation: str, **declared: Any) -> str:
         """Add a customer and return its id."""
         number = self.first + len(self.customers)
         name = f"{_pick(self.rng, _FIRST)} {_pick(self.rng, _LAST)}"

@@ -50,9 +50,9 @@ def demo(agent_name: str, name: str | None, rows: int | None, journal: str, **ho
     scenario = _scenario(dict(agent.scenarios), name)
     if rows is not None:
         scenario = replace(scenario, world={**scenario.world, "rows": rows})
-    chat = chat_of(how)
-    if chat is not None:
+    if how["model"]:
         scenario = _with_model(scenario, agent_name)
+    chat = chat_of(how)
     from plangate.cli.ask import Asker
     from plangate.cli.showing import show_scenario
 
