@@ -52,7 +52,7 @@ class Bank:
     def moves(self, subject: Subject) -> tuple[Move, ...]:
         """Return the account's transactions of the window and of the time before, oldest first."""
         start = subject.window.start - HISTORY_DAYS * DAY
-        return tuple(Move(*row[:6]) for row in self._rows(subject, start))
+        return tuple(_move(row) for row in self._rows(subject, start))
 
     def rows(self, subject: Subject) -> Sequence[Row[Any]]:
         """Return the account's transactions of the window with their memos."""
@@ -70,13 +70,13 @@ class Bank:
             .order_by(txns.c.at, txns.c.txn_id)
         )
         with self.store.reading() as connection:
-            return tuple(Move(*row[:6]) for row in connection.execute(wanted.limit(MOST_ROWS)))
+            return tuple(_move(row) for row in connection.execute(wanted.limit(MOST_ROWS)))
 
     def by_id(self, ids: Sequence[str]) -> Mapping[str, Move]:
         """Return the transactions with these ids; what there is not is left out."""
         with self.store.reading() as connection:
             found = connection.execute(select(txns).where(txns.c.txn_id.in_(list(ids))))
-            return {row.txn_id: Move(*row[:6]) for row in found}
+            return {row.txn_id: _move(row) for row in found}
 
     def names(self, ids: Sequence[str]) -> Mapping[str, str]:
         """Return the names that parties gave themselves."""
@@ -100,6 +100,10 @@ class Bank:
         with self.store.reading() as connection:
             ordered = wanted.order_by(txns.c.at, txns.c.txn_id).limit(MOST_ROWS)
             return connection.execute(ordered).all()
+
+
+def _move(row: Row[Any]) -> Move:
+    return Move(row.txn_id, row.at, row.channel, row.source, row.target, row.amount_cents)
 
 
 def _subject(row: Row[Any], own: frozenset[str], days: int) -> Subject:
