@@ -108,6 +108,24 @@ class AmlWorld:
             "outside": self.files.outside(),
         }
 
+    def told(self, inputs: Mapping[str, Any]) -> list[str]:
+        """Return how a case ended in lines for people: each claim with its verdict."""
+        shown = self.results(inputs)
+        lines = []
+        for draft in shown["filed"]:
+            body = draft["body"]
+            sure = f"{body['verdict']}, confidence {body['confidence_pct']} %"
+            lines.append(f"report {draft['draft_id']}: {sure}")
+            lines += [
+                f"  {each['section']}: {each['verdict']}, {each['confidence_pct']} %: {each['text']}"
+                for part in body["sections"]
+                for each in part["claims"]
+            ]
+        for closure in shown["closed"]:
+            lines += [f"case {closure['case_id']} closed: no suspicion"]
+            lines += [f"  {reason}" for reason in closure["reasons"]]
+        return lines
+
     def close(self) -> None:
         """Close every connection."""
         self._store.close()

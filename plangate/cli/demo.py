@@ -83,6 +83,7 @@ def _print(shown: Shown) -> None:
     from plangate.cli.render_run import result_lines
 
     put(data_console(), result_lines(shown.report))
+    put(data_console(), (line(each) for each in shown.report.get("told", ())))
     say(f"look closer: plangate run show {shown.run_id}{said_again()}")
     say(f"             plangate run events {shown.run_id}{said_again()}")
 

@@ -161,7 +161,9 @@ def _results(agent: Agent, scenario: Scenario, world_url: str) -> dict[str, Any]
     if not hasattr(world, "results"):
         return {}
     try:
-        return dict(world.results(scenario.inputs))
+        shown = dict(world.results(scenario.inputs))
+        told = {"told": world.told(scenario.inputs)} if hasattr(world, "told") else {}
+        return {**shown, **told}
     finally:
         world.close()
 
