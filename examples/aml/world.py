@@ -116,11 +116,10 @@ class AmlWorld:
             body = draft["body"]
             sure = f"{body['verdict']}, confidence {body['confidence_pct']} %"
             lines.append(f"report {draft['draft_id']}: {sure}")
-            lines += [
-                f"  {each['section']}: {each['verdict']}, {each['confidence_pct']} %: {each['text']}"
-                for part in body["sections"]
-                for each in part["claims"]
-            ]
+            claims = [each for part in body["sections"] for each in part["claims"]]
+            for each in claims:
+                held = f"{each['verdict']}, {each['confidence_pct']} %"
+                lines.append(f"  {each['section']}: {held}: {each['text']}")
         for closure in shown["closed"]:
             lines += [f"case {closure['case_id']} closed: no suspicion"]
             lines += [f"  {reason}" for reason in closure["reasons"]]
