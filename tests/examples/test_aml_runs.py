@@ -78,10 +78,12 @@ def test_without_consent_nothing_is_drafted(desk: Desk):
     assert desk.world.results({"case_id": "CASE-2001"})["filed"] == []
 
 
-def test_a_filed_report_says_verdict_and_confidence_for_each_claim(desk: Desk):
-    desk.run("mixed")
+def test_a_filed_report_says_verdict_and_confidence_for_each_claim(bank_world: AmlWorld):
+    case = {"case_id": "CASE-2011", "window_days": 30}
 
-    [filed] = desk.world.results({"case_id": "CASE-2011"})["filed"]
+    called(bank_world, "file_sar_draft", draft=drafted(bank_world, case), **case)
+
+    [filed] = bank_world.results(case)["filed"]
     claims = [each for part in filed["body"]["sections"] for each in part["claims"]]
     assert len(filed["body"]["sections"]) == 6
     assert {each["verdict"] for each in claims} == {"supported"}
