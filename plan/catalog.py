@@ -181,7 +181,7 @@ class ToolSpec(Frozen):
     writes: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
     """Evidence references that a result shows, as templates over arguments and result, dotted paths
-    allowed: `order://{order_id}?version={order.version}`."""
+    allowed: `order://{order_id}?version={order.version}`. A name of a list gives one each."""
 
     scopes: tuple[str, ...] = ()
     """Rights that the principal must hold."""

@@ -35,7 +35,7 @@ RISK: Mapping[str, Code] = {
         4,
         "A step that policy demands can be skipped.",
         "Then the protected act would happen without it.",
-        "Remove its `when` and its skip routes.",
+        "Remove its `when` and its skip routes, or let the protected step read its output.",
         "'pay' needs 'human:customer' before it, and S2 can be skipped",
     ),
     "missing_follow_up": Code(

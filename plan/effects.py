@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
@@ -20,7 +20,7 @@ from plangate.plan.value.refs import Ref
 from plangate.plan.verdict import EvidenceRef
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from plangate.plan.catalog import ToolSpec
     from plangate.plan.value.frozen import Json
@@ -131,16 +131,37 @@ def evidence_of(
     """Return what a result shows, as evidence references.
 
     A name is looked up in the result, then in the arguments. A template with a name that neither
-    holds, or that is null, or that makes no lawful reference, gives none: nothing was shown.
+    holds, or that is null, or that makes no lawful reference, gives none: nothing was shown. A name
+    that stands for a list gives a reference for each element, at most `MOST_REFS`.
     """
     values = {**args, **output}
     found: list[str] = []
     for template in spec.evidence:
-        try:
-            found.append(EvidenceRef(ref=_filled(template, values, _quoted)).ref)
-        except (ConfigError, ValidationError):
-            continue
+        for one in _spread(template, values):
+            try:
+                found.append(EvidenceRef(ref=_filled(template, one, _quoted)).ref)
+            except (ConfigError, ValidationError):
+                continue
     return tuple(found)
+
+
+MOST_REFS = 1_000
+"""References that one template gives; what is over the limit was shown and is not referred to."""
+
+
+def _spread(template: str, values: Mapping[str, Json]) -> Iterator[Mapping[str, Json]]:
+    """Yield the values once, or once for each element of the list that the template names."""
+    lists = [name for name in dict.fromkeys(holes(template)) if _is_list(values.get(name))]
+    if len(lists) != 1:
+        yield values
+        return
+    listed = values[lists[0]]
+    for element in listed[:MOST_REFS] if isinstance(listed, Sequence) else ():
+        yield {**values, lists[0]: element}
+
+
+def _is_list(value: Json) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
 
 
 def _filled(template: str, values: Mapping[str, Json], text: Callable[[Json], str]) -> str:

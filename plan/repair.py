@@ -4,7 +4,7 @@ The file is YAML. In a repair `{step}` stands for the id of the failed step, and
 exactly `{args.name}` for that argument of it, be it a literal or a reference.
 
     repairs:
-      - code: logistics_record_not_found       # the error code of the tool
+      - code: logistics_record_not_found       # the tool's error code, or check_failed:CHECK_ID
         tool: query_logistics                  # or "*" for any tool
         category: missing_external_record
         hypotheses: [No parcel was made yet, so not found may mean not shipped]
@@ -80,7 +80,9 @@ class Consequence(Frozen):
 class RepairRule(Frozen):
     """What a known failure means and what mends it."""
 
-    code: Name
+    code: Annotated[str, Field(pattern=r"^(check_failed:)?[A-Za-z][A-Za-z0-9_.-]{0,79}$")]
+    """An error code, or `check_failed:ID`: a result that its check found wanting."""
+
     tool: Annotated[str, Field(pattern=r"^(\*|[A-Za-z][A-Za-z0-9_.-]{0,79})$")] = "*"
     category: Name
     hypotheses: tuple[Line, ...] = ()

@@ -38,11 +38,18 @@ class Scenario:
     summary: str
     goal: str
     inputs: Mapping[str, Any]
+    task: str = ""
+    """Template to plan with, where the agent has several."""
+
+    with_model: str = ""
+    """The same where a model is at hand: a template with model steps. Empty: there is none."""
+
     world: Mapping[str, Any] = field(default_factory=dict)
     """Switches that `connect(url).prepare(switches)` sets before the run."""
 
     expect: Mapping[str, Any] = field(default_factory=dict)
-    """`ending`, `verdict`, `payments`, `plan_versions`."""
+    """By field of the report, or by what `results(inputs)` of the world returns; a number stands
+    for the length of a list: `ending`, `verdict`, `payments`, `plan_versions`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +198,7 @@ def _nowhere(name: str) -> ConfigError:
     like = stem if stem.isidentifier() else "letters"
     return ConfigError(
         f"no agent named {name!r}",
-        hint=f"Name an example (refund) or module:attribute, as {like}:agent.",
+        hint=f"Name an example (refund, aml) or module:attribute, as {like}:agent.",
     )
 
 

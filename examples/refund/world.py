@@ -60,6 +60,10 @@ class RefundWorld:
         """Return the payments in the provider's table, of one order or of all."""
         return self.provider.payments(order_id)
 
+    def results(self, inputs: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+        """Return what the provider's table shows of a run: its `payments`."""
+        return {"payments": [dict(row) for row in self.payments(inputs.get("order_id"))]}
+
     def close(self) -> None:
         """Close every connection."""
         self._store.close()

@@ -1,7 +1,8 @@
 """Which steps are sure to have been done before another one starts, whatever is skipped on the way.
 
-Waiting is not enough. A step that reads the output of a skipped one is skipped at once, before the
-rest of what it waits for has settled, and whoever waits for it goes on.
+Waiting is not enough: whoever waits for a skipped step goes on. Reading is: a step that reads the
+output of a skipped one is skipped as well, so whoever starts has all that it reads, and all that
+had to be done for that.
 """
 
 from __future__ import annotations
@@ -44,9 +45,8 @@ class Sure:
             self._add(plan.by_id[step_id])
 
     def bits(self, guards: Collection[str]) -> int:
-        """Return the bits of some guards, for `holds`; those that can be skipped have none."""
-        firm = [self._position[guard] for guard in guards if guard not in self._unsure]
-        return sum(1 << at for at in firm)
+        """Return the bits of some guards, for `holds`."""
+        return sum(1 << self._position[guard] for guard in guards)
 
     def holds(self, step: str, bits: int) -> bool:
         """True if one of the guards of `bits` is done before the step starts."""
@@ -61,9 +61,11 @@ class Sure:
             self._unsure.add(step.id)
         gathered = self._before.get(self._principals.get(step.id, ""), 0)
         for need in step.needs if is_strict(step) else ():
-            if need in self._position and need not in self._unsure:
+            is_read = need in step.data_needs  # a step never starts without what it reads
+            is_sure = need not in (self._replaceable if is_read else self._unsure)
+            if need in self._position and is_sure:
                 gathered |= 1 << self._position[need]
-            if need not in self._cut_off:
+            if is_read or need not in self._cut_off:
                 gathered |= self._before.get(need, 0)
         self._before[step.id] = gathered
 

@@ -51,7 +51,8 @@ def agent_option(*, required: bool) -> Callable[[F], F]:
     """`--agent`: an example's name or `module:attribute`."""
     return click.option(
         "--agent", "agent_name", metavar="NAME", envvar="PLANGATE_AGENT", required=required,
-        callback=_findable, help="An example (refund) or module:attribute. [env PLANGATE_AGENT]",
+        callback=_findable,
+        help="An example (refund, aml) or module:attribute. [env PLANGATE_AGENT]",
     )  # fmt: skip
 
 

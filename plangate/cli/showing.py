@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from plangate.agent import open_world
-from plangate.cli.ask import Asker
 from plangate.cli.drive import Driver
 from plangate.cli.exits import OK, exit_code
 from plangate.cli.opened import demo_journal, demo_world
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from plangate.agent import Agent, Scenario
+    from plangate.cli.ask import Asker
     from plangate.journal.events import Entry
     from plangate.journal.view import RunView
 
@@ -36,8 +36,8 @@ class Shown:
 
     run_id: str
     report: dict[str, Any]
-    """The run's report with `kept`, `payments`, `scenario`, `journal`, `world`; while it
-    waits, a snapshot."""
+    """The run's report with `kept`, `scenario`, `journal`, `world`, and what the world itself shows
+    (as `payments`); while it waits, a snapshot."""
 
     question_id: str = ""
     unlike: str = ""
@@ -52,24 +52,40 @@ class Shown:
 
 
 def show_scenario(
-    agent: Agent, scenario: Scenario, journal_url: str, *, yes: bool, by: str, quiet: bool
+    agent: Agent,
+    scenario: Scenario,
+    journal_url: str,
+    *,
+    asker: Asker,
+    quiet: bool,
+    chat: Any = None,
 ) -> Shown:
-    """Run a scenario until its end or an open question."""
+    """Run a scenario until its end or an open question.
+
+    Args:
+        agent: The agent.
+        scenario: What happens.
+        journal_url: Where the run is recorded.
+        asker: Who answers.
+        quiet: Print nothing on the way.
+        chat: A chat model for model steps; None: the scenario's template needs none.
+    """
     run_id = new_run_id()
     if journal_url == DEFAULT_JOURNAL:
         journal_url = demo_journal(run_id)
     world_url = demo_world(journal_url, run_id)
     _prepare(agent, scenario, world_url)
-    runtime = Runtime(agent, journal_url, Options(world_url=world_url, prices=chosen_prices()))
+    chosen = Options(world_url=world_url, step_model=chat, prices=chosen_prices())
+    runtime = Runtime(agent, journal_url, chosen)
     try:
-        view = _run(runtime, scenario, run_id, Asker(by=by, yes=yes), quiet=quiet)
+        view = _run(runtime, scenario, run_id, asker, quiet=quiet)
         if view.ended is None:
             return _open(runtime, view, scenario)
         report = _report(runtime, view, scenario)
     finally:
         runtime.close()
     report |= {"journal": runtime.journal.url, "world": world_url}
-    report["payments"] = _payments(agent, scenario, world_url)
+    report |= _results(agent, scenario, world_url)
     unlike = _unlike(scenario, report)
     if not scenario.expect:
         return Shown(run_id=run_id, report=report, exit_code=exit_code(view))
@@ -98,7 +114,7 @@ def _run(
         if not quiet:
             shown.update(_show(entry, runtime, run_id, console))
 
-    given = {"goal": scenario.goal, "inputs": dict(scenario.inputs)}
+    given = {"goal": scenario.goal, "inputs": dict(scenario.inputs), "task": scenario.task}
     driver = Driver(
         runtime=runtime, asker=asker, quiet=quiet, console=console, on_entry=see, shown=shown
     )
@@ -139,21 +155,29 @@ def _report(runtime: Runtime, view: RunView, scenario: Scenario) -> dict[str, An
     return {**report, "kept": kept, "scenario": scenario.name}
 
 
-def _payments(agent: Agent, scenario: Scenario, world_url: str) -> list[dict[str, Any]]:
+def _results(agent: Agent, scenario: Scenario, world_url: str) -> dict[str, Any]:
     """Ask the world itself, not our record of it."""
     world = open_world(agent.connect, world_url)
-    if not hasattr(world, "payments"):
-        return []
+    if not hasattr(world, "results"):
+        return {}
     try:
-        return [dict(row) for row in world.payments(scenario.inputs.get("order_id"))]
+        shown = dict(world.results(scenario.inputs))
+        told = {"told": world.told(scenario.inputs)} if hasattr(world, "told") else {}
+        return {**shown, **told}
     finally:
         world.close()
 
 
 def _unlike(scenario: Scenario, report: dict[str, Any]) -> str:
-    found = {**report, "payments": len(report["payments"])}
-    return ", ".join(
-        f"{name} is {found.get(name)!r}, not {wanted!r}"
+    """Say what came out otherwise; where a number is expected of a list, its length counts."""
+    found = {
+        name: len(report[name])
+        if isinstance(wanted, int) and isinstance(report.get(name), list)
+        else report.get(name)
         for name, wanted in scenario.expect.items()
-        if found.get(name) != wanted
+    }
+    return ", ".join(
+        f"{name} is {found[name]!r}, not {wanted!r}"
+        for name, wanted in scenario.expect.items()
+        if found[name] != wanted
     )

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plangate.plan.catalog import Effect, ToolSpec
-from plangate.plan.effects import claims_of, effect_key, evidence_of, fill
+from plangate.plan.effects import MOST_REFS, claims_of, effect_key, evidence_of, fill
 from plangate.plan.errors import ConfigError
 
 OBJECT = {"type": "object"}
@@ -103,3 +103,12 @@ def test_evidence_is_made_of_what_the_result_shows():
 @pytest.mark.parametrize("output", [{}, {"order": {"version": None}}, {"lines": []}])
 def test_a_result_that_shows_nothing_is_no_evidence(output):
     assert evidence_of(PAY, ARGS, output) == ()
+
+
+def test_a_list_is_evidence_of_each_of_its_elements_up_to_a_bound():
+    spec = PAY.model_copy(update={"evidence": ("line://{ids}", "pair://{ids}/{more}")})
+    output = {"ids": ["a", "b", None], "more": ["x"]}
+
+    assert evidence_of(spec, ARGS, output)[:2] == ("line://a", "line://b")
+    assert evidence_of(spec, ARGS, {"ids": []}) == ()
+    assert len(evidence_of(spec, ARGS, {"ids": [str(n) for n in range(5_000)]})) == MOST_REFS

@@ -144,3 +144,12 @@ def test_a_repair_without_a_patch_only_says_what_the_failure_means():
 
     with pytest.raises(PlanRejected):
         rule.patch_for(PLAN, "S2")
+
+
+def test_a_check_that_fails_can_have_a_repair_of_its_own():
+    text = TEXT.replace("code: logistics_record_not_found", 'code: "check_failed:parcel_of_order"')
+
+    [rule] = load_repairs(text)
+
+    assert find((rule,), "check_failed:parcel_of_order", "query_logistics") is rule
+    assert find((rule,), "parcel_of_order", "query_logistics") is None
