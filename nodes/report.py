@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from plangate.journal.ledger import EffectRow
+from plangate.journal.progress import AttemptView, StepView, newest
 from plangate.journal.session import Session
 from plangate.journal.view import RunView
 from plangate.nodes.ending import Ending
@@ -19,6 +20,7 @@ from plangate.nodes.undo import Candidate
 from plangate.plan.catalog import Catalog
 from plangate.plan.value.frozen import Json
 from plangate.plan.value.plan import Plan
+from plangate.plan.value.step import Step
 from plangate.plan.verdict import Verdict
 
 
@@ -47,6 +49,9 @@ def claims_of(
         seen = view.steps.get(step.id)
         if spec is None or seen is None or not spec.effect.acts or seen.status != "done":
             continue
+        if step.for_each is not None:
+            claims.append(_claim_of_list(session, step, seen))
+            continue
         key = _effect_key(view, step.id)
         row = session.journal.ledger.get(key) if key else rows.get(step.id)
         holds = row is not None and row.state == "done" and row.output == seen.output
@@ -59,6 +64,31 @@ def claims_of(
             says = f"{row.tool} happened, although {row.step} is {status}"
             claims.append(Claim(says, holds=True, record=f"done {row.business_key}"))
     return claims
+
+
+def _claim_of_list(session: Session, step: Step, seen: StepView) -> Claim:
+    """Hold a step over a list against the effect of each element, in their order."""
+    tried = {each.started.element: each for each in _tried(session.view, step.id)}
+    outputs = session.load(seen.output) if seen.output else None
+    count = len(outputs) if isinstance(outputs, list) else 0
+    keys = [
+        each.ended.effect_key if (each := tried.get(at + 1)) and each.ended else None
+        for at in range(count)
+    ]
+    rows = [session.journal.ledger.get(key) if key else None for key in keys]
+    kept = [
+        session.load(row.output) if row and row.state == "done" and row.output else None
+        for row in rows
+    ]
+    done = sum(row is not None and row.state == "done" for row in rows)
+    says = f"{step.id} {step.tool} is done for {count} elements"
+    return Claim(says, holds=kept == outputs, record=f"{done} of {count} done")
+
+
+def _tried(view: RunView, step: str) -> tuple[AttemptView, ...]:
+    return newest(
+        view.attempts, (key for key, each in view.attempts.items() if each.started.step == step)
+    )
 
 
 def _effect_key(view: RunView, step: str) -> str | None:
@@ -156,7 +186,7 @@ def _steps(view: RunView, plan: Plan | None) -> list[Json]:
                 "attempts": len(tried),
                 "seconds": round(sum(each.ended.latency_s for each in tried if each.ended), 4),
                 "evidence": list(dict.fromkeys(shown)),
-                "checks": [_verdict(each) for each in view.verdicts.get(step.id, ())],
+                "checks": [_verdict(each) for each in view.checks(step.id)],
                 "why": seen.why if seen else "",
             }
         )
