@@ -70,7 +70,7 @@ async def attempt(
     Args:
         bench: The run.
         step: The step; of a list, as it is for one element.
-        tool: Its tool.
+        capability: What carries it out.
         ready: What it was released with.
         element: Which element of the list, from 1; None: the step runs over no list.
 
