@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from plangate.budget.prices import PriceBook, Usage, usage_cost
 from plangate.plan.facts import PlanEstimate, Range, StepEstimate
 from plangate.plan.schedule import critical_path
+from plangate.plan.value.each import times
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -101,7 +102,8 @@ class _Reader:
         spec = self.catalog.tools.get(step.tool or "")
         own = [] if step.kind in ("human", "milestone") else [self._tool(step.tool or "")]
         result_tokens = spec.output_tokens if spec else 0
-        return own + [call for check in step.success for call in self.check(check, result_tokens)]
+        checks = [call for check in step.success for call in self.check(check, result_tokens)]
+        return (own + checks) * times(step)
 
     def check(self, check: Check, result_tokens: int) -> list[_Call]:
         calls = [] if check.tool is None else [self._tool(check.tool)]
@@ -146,7 +148,8 @@ def _longest(plan: Plan, catalog: Catalog, calls: dict[str, list[_Call]]) -> flo
     for step in plan.steps:
         spec = catalog.tools.get(step.tool or "")
         if spec is not None and spec.concurrency is not None:
-            busy[spec.name] = busy.get(spec.name, 0.0) + spec.seconds / spec.concurrency
+            took = spec.seconds * times(step) / spec.concurrency
+            busy[spec.name] = busy.get(spec.name, 0.0) + took
     return max(critical_path(plan, seconds).seconds, *busy.values(), 0.0)
 
 

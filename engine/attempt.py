@@ -14,6 +14,7 @@ from plangate.engine.classify import Failure
 from plangate.engine.effect import Acted
 from plangate.journal.events import AttemptEnded, AttemptStarted, VerdictReached
 from plangate.journal.points import reached
+from plangate.journal.progress import newest, unit_of
 from plangate.plan.effects import evidence_of
 from plangate.plan.value.frozen import digest
 from plangate.plan.verdict import EvidenceRef, Verdict, overall
@@ -61,18 +62,27 @@ class Tried:
         return overall(self.verdicts) if self.verdicts else "pass"
 
 
-async def attempt(bench: Bench, step: Step, capability: Capability, ready: Ready) -> Tried:
+async def attempt(
+    bench: Bench, step: Step, capability: Capability, ready: Ready, element: int | None = None
+) -> Tried:
     """Try a released step once, and check what came of it.
+
+    Args:
+        bench: The run.
+        step: The step; of a list, as it is for one element.
+        capability: What carries it out.
+        ready: What it was released with.
+        element: Which element of the list, from 1; None: the step runs over no list.
 
     Raises:
         BudgetExceeded: The call would pass a limit; nothing was started.
         LeaseLost: Another owner has the run.
         asyncio.CancelledError: After the attempt was recorded as cancelled.
     """
-    number = bench.session.view.tries[step.id] + 1
-    trial = Trial(step, ready, f"{step.id}-A{number}")
+    unit = unit_of(step.id, element)
+    trial = Trial(step, ready, f"{unit}-A{bench.session.view.tries[unit] + 1}")
     call = await capability.reserve(bench, trial)
-    tries = _Try(bench, trial, capability, bench.monotonic())
+    tries = _Try(bench, trial, capability, bench.monotonic(), element)
     reached("attempt.reserved")
     tries.start(call.asks)
     reached("attempt.started")
@@ -95,21 +105,24 @@ class _Try:
     trial: Trial
     capability: Capability
     began_s: float
+    element: int | None
 
     def start(self, asks: ModelAsked | None) -> None:
         bench, (step, ready, attempt_id) = self.bench, self.trial
-        seen = bench.session.view.steps
-        read = [seen[need].attempts[-1:] for need in sorted(step.data_needs) if need in seen]
+        view = bench.session.view
+        needs = [view.steps[need] for need in sorted(step.data_needs) if need in view.steps]
+        read = [each for need in needs for each in newest(view.attempts, need.attempts)]
         bench.session.emit(
             AttemptStarted(
                 attempt_id=attempt_id,
                 step=step.id,
+                element=self.element,
                 plan_version=bench.plan.version,
                 capability=self.capability.name,
                 asks=asks,
                 args=bench.session.put(ready.args),
                 args_sha256=ready.args_sha256,
-                inputs=tuple(f"obs://{last}" for each in read for last in each),
+                inputs=tuple(f"obs://{each.started.attempt_id}" for each in read),
             )
         )
         bench.report({"type": "attempt_started", "step": step.id, "attempt": attempt_id})
@@ -149,7 +162,12 @@ class _Try:
         evidence = tuple(EvidenceRef(ref=ref, sha256=sha256) for ref in self._shown(got))
         for check in self.trial.step.success:
             verdict = await run_check(
-                self.bench, check, step=self.trial.step.id, result=result, evidence=evidence
+                self.bench,
+                check,
+                step=self.trial.step.id,
+                result=result,
+                evidence=evidence,
+                unit=unit_of(self.trial.step.id, self.element),
             )
             self.bench.session.emit(
                 VerdictReached(

@@ -39,6 +39,7 @@ async def run_check(
     step: str | None,
     result: Json = None,
     evidence: tuple[EvidenceRef, ...] = (),
+    unit: str = "",
 ) -> Verdict:
     """Decide one check.
 
@@ -48,12 +49,13 @@ async def run_check(
         step: The step it belongs to; None for a criterion of the goal.
         result: The step's output.
         evidence: What the step's output showed.
+        unit: Of a step over a list, the element whose output it is: `S3.2`.
     """
     if check.level in ("L3", "L4"):
         return _verdict(check, "unknown", (), f"no {check.level} verifier is set up")
     more: dict[str, Json] = {} if step is None else {"result": result}
     if check.tool is not None:
-        seen = await _observe(bench, check, step, result)
+        seen = await _observe(bench, check, step, result, unit or step or "goal")
         if isinstance(seen, str):
             return _verdict(check, "unknown", evidence, seen)
         more["observed"] = seen.output
@@ -91,7 +93,9 @@ class _Seen:
         )
 
 
-async def _observe(bench: Bench, check: Check, step: str | None, result: Json) -> _Seen | str:
+async def _observe(
+    bench: Bench, check: Check, step: str | None, result: Json, unit: str
+) -> _Seen | str:
     """Read the world with the check's tool; a line of text says why it could not be read."""
     tool = bench.tools.get(check.tool or "")
     if tool is None or tool.spec.name not in bench.catalog.tools:
@@ -103,7 +107,7 @@ async def _observe(bench: Bench, check: Check, step: str | None, result: Json) -
         return args
     got: Returned | Failure | None = None
     for number in range(1, _TRIES + 1):
-        attempt_id = f"{step or 'goal'}-{check.id}-{number}"
+        attempt_id = f"{unit}-{check.id}-{number}"
         context = await context_for(bench, step or "", attempt_id, tool.spec)
         got = await look(bench, tool, args, context)
         if isinstance(got, Returned):

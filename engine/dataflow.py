@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from plangate.engine.each import needs_of_list
+from plangate.engine.ended import Ended, handed_over, record_end, routed
 from plangate.engine.queue import Gone, Limits, Needs, ReadyQueue
 from plangate.engine.release import known_args
-from plangate.engine.steps import Ended, handed_over, record_end, routed, run_step
+from plangate.engine.steps import run_step
 from plangate.engine.triggers import Halt, Reason, halt_of
 from plangate.plan.contract import MODEL, MODEL_AT_ONCE, contract_of
 from plangate.plan.effects import claims_of
@@ -131,10 +133,11 @@ class _Flow:
 
     def _release(self) -> None:
         for step_id in self.queue.take(self._needs):
-            task = asyncio.create_task(run_step(self.bench, self.bench.plan.by_id[step_id]))
+            step, slots = self.bench.plan.by_id[step_id], self.queue.held(step_id).slots
+            task = asyncio.create_task(run_step(self.bench, step, at_once=slots))
             self.running[step_id] = task
             task.add_done_callback(partial(self._done, step_id))
-            if self.bench.plan.by_id[step_id].join.cancel_rest:
+            if step.join.cancel_rest:
                 self._let_go(self.queue.losers(step_id))
 
     def _done(self, step_id: str, _: asyncio.Task[Ended]) -> None:
@@ -230,6 +233,8 @@ class _Flow:
         spec = contract_of(step, self.bench.catalog)
         if spec is None:
             return _NOTHING
+        if step.for_each is not None:
+            return needs_of_list(self.bench, step, self.parallel)
         if not (spec.reads or spec.writes or step.claims):
             return Needs(tool=spec.name)
         try:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from plangate.journal.plans import read_plan
+from plangate.journal.progress import newest
 from plangate.plan.flow.denial import denial_of, denied_before
 from plangate.plan.value.refs import resolve_all
 
@@ -98,11 +99,11 @@ class Denials:
                 yield from self._of(version, step, why, by_person=True)
 
     def _ended(self, ended: StepEnded) -> Iterator[Denial]:
-        known = self._args(ended)
         by_person = ended.error_code in _PERSONS_WORD
-        yield from self._of(
-            ended.plan_version, ended.step, ended.why, known=known, by_person=by_person
-        )
+        for known in self._args(ended):
+            yield from self._of(
+                ended.plan_version, ended.step, ended.why, known=known, by_person=by_person
+            )
 
     def _of(
         self,
@@ -121,16 +122,23 @@ class Denials:
         said = denial_of(step, plan, tool.spec, why, known=known)
         yield said.model_copy(update={"by_person": by_person})
 
-    def _args(self, ended: StepEnded) -> Mapping[str, Json] | None:
-        """Return the values that the step ran with, or would have run with."""
+    def _args(self, ended: StepEnded) -> list[Mapping[str, Json] | None]:
+        """Return the values that the step ran with, or would have run with; of a list, of each."""
         view = self.session.view
-        tried = [
-            each.started
-            for each in view.attempts.values()
+        seen = {
+            name: each
+            for name, each in view.attempts.items()
             if each.started.step == ended.step and each.started.plan_version == ended.plan_version
-        ]
-        if tried:
-            return cast("Mapping[str, Json]", self.session.load(tried[-1].args))
+        }
+        tried = newest(seen, seen)
+        denied = [each for each in tried if each.ended and each.ended.outcome == "denied"]
+        meant = denied or [each for each in tried if each.started.element is None]
+        if not meant:
+            return [self._planned(ended)]
+        return [cast("Mapping[str, Json]", self.session.load(each.started.args)) for each in meant]
+
+    def _planned(self, ended: StepEnded) -> Mapping[str, Json] | None:
+        view = self.session.view
         if ended.plan_version != view.version:
             return None
         plan = self._plan(ended.plan_version)

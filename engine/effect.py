@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from plangate.engine.call import Returned, call, judge_output
 from plangate.engine.classify import Failure, classify, redact
 from plangate.engine.heard import record, record_found, record_operation
-from plangate.engine.release import overtaken
+from plangate.engine.release import approved_effects, overtaken
 from plangate.engine.underway import hold, may_still_act, quiet, when_quiet
 from plangate.journal.events import EffectMoved
 from plangate.journal.ledger import UNSETTLED, Intent
@@ -132,7 +132,7 @@ class Act:
         if held_back := overtaken(self.bench, self.step):  # a new version came while it waited
             return Acted(Failure("cancelled", held_back.code, held_back.says), named.key)
         if used := await asyncio.to_thread(self._used_for, named.key):
-            says = f"its approval was used for {used!r} already; this is another effect"
+            says = f"its approval was used for {used} already; this is another effect"
             return Acted(Failure("denied", "approval_consumed", says), named.key)
         try:
             claim = await asyncio.to_thread(session.journal.ledger.intend, session.lease, intent)
@@ -354,6 +354,7 @@ class Act:
             EffectMoved(
                 effect_key=self.key,
                 step=self.step.id,
+                attempt_id=self.context.attempt_id,
                 tool=self.tool.spec.name,
                 state=state,
                 operation_id=operation_id,
@@ -379,17 +380,21 @@ class Act:
         return Acted(Failure("transient", DID_NOT_HAPPEN, says), self.key)
 
     def _used_for(self, key: str) -> str:
-        """Name another effect that this step's approval went into; a failed one used up nothing.
+        """Name the effects that this step's approval went into; a failed one used up nothing.
 
-        A retry or a resume has the same key, and is no second use.
+        A retry or a resume has the same key, and is no second use. An approval of a step over a
+        list is for as many effects as were approved.
         """
         session = self.bench.session
-        if self.ready.approval is None or self.step.for_each is not None:
+        if self.ready.approval is None:
             return ""
         run_id = session.run.run_id
         rows = session.journal.ledger.under(run_id, self.ready.approval, self.step.id)
         others = [row for row in rows if row.effect_key != key and row.state != "failed"]
-        return others[0].business_key if others else ""
+        if len(others) < approved_effects(self.bench, self.step.id):
+            return ""
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        return f"{others[0].business_key!r}{more}"
 
 
 _GOES_ON = Failure("unknown", "still_running", "an earlier call of it may still be going on")

@@ -27,6 +27,9 @@ class Needs:
     """What a step holds while it runs."""
 
     tool: str = ""
+    slots: int = 1
+    """Calls that it may make at the same time."""
+
     reads: frozenset[str] = frozenset()
     writes: frozenset[str] = frozenset()
 
@@ -45,10 +48,10 @@ class InUse:
 
         Two steps that write one claim, or read and write it, never overlap.
         """
-        if self.running >= limits.parallel:
+        if self.running + needs.slots > limits.parallel:
             return False
         limit = limits.tools.get(needs.tool)
-        if limit is not None and self.tools[needs.tool] >= limit:
+        if limit is not None and self.tools[needs.tool] + needs.slots > limit:
             return False
         return not any(self.writes[key] for key in needs.reads | needs.writes) and not any(
             self.reads[key] for key in needs.writes
@@ -56,8 +59,8 @@ class InUse:
 
     def take(self, needs: Needs, sign: int) -> None:
         """Add (+1) or give back (-1) what a step holds."""
-        self.running += sign
-        self.tools[needs.tool] += sign
+        self.running += sign * needs.slots
+        self.tools[needs.tool] += sign * needs.slots
         for key in needs.reads:
             self.reads[key] += sign
         for key in needs.writes:
@@ -189,6 +192,10 @@ class ReadyQueue:
             elif status in PASSED:
                 gone.append(Gone(follower, step_id, "not_needed"))
         return gone
+
+    def held(self, step_id: str) -> Needs:
+        """Return what a started step holds."""
+        return self._holding[step_id]
 
     @property
     def unsettled(self) -> list[str]:

@@ -15,6 +15,7 @@ from plangate.plan.contract import MODEL, contract_of
 from plangate.plan.joins import is_strict
 from plangate.plan.secrets import mask_in, secret_in
 from plangate.plan.shape.shape import compile_shape
+from plangate.plan.value.each import each_of
 from plangate.plan.value.frozen import digest
 from plangate.plan.value.refs import resolve_all
 
@@ -59,12 +60,7 @@ class Held:
 def prepare(bench: Bench, step: Step) -> Ready | Held:
     """Decide whether a step that calls something may run, with the values of this moment."""
     spec = contract_of(step, bench.catalog)
-    held = (
-        overtaken(bench, step)
-        or _denied(bench, step)
-        or _when(bench, step)
-        or _rights(bench, step, spec)
-    )
+    held = _held_back(bench, step, spec)
     if held is not None or spec is None:
         return held or _gone(bench, step)
     args = _arguments(bench, step, spec)
@@ -72,6 +68,21 @@ def prepare(bench: Bench, step: Step) -> Ready | Held:
         return args
     held = _preconditions(bench, step) or _forbidden(bench, step, args)
     return held or _covered(bench, step, spec, args)
+
+
+def held_as_a_whole(bench: Bench, step: Step) -> Held | None:
+    """Hold a step over a list for what does not depend on an element."""
+    spec = contract_of(step, bench.catalog)
+    return _held_back(bench, step, spec) or _preconditions(bench, step)
+
+
+def _held_back(bench: Bench, step: Step, spec: ToolSpec | None) -> Held | None:
+    return (
+        overtaken(bench, step)
+        or _denied(bench, step)
+        or _when(bench, step)
+        or _rights(bench, step, spec)
+    )
 
 
 def overtaken(bench: Bench, step: Step) -> Held | None:
@@ -204,10 +215,47 @@ def _approved(bench: Bench, step: Step, approval: DecisionTaken, args_sha256: st
         return Held("waiting", "denied", "approval_expired", "the approval has expired")
     if approval.steps and step.id not in approval.steps:
         return Held("failed", "denied", "step_not_approved", f"{step.id} was not approved")
-    if approval.args.get(step.id, args_sha256) != args_sha256:
+    return _other_arguments(bench, step, approval, args_sha256)
+
+
+def _other_arguments(
+    bench: Bench, step: Step, approval: DecisionTaken, args_sha256: str
+) -> Held | None:
+    if not _runs_over_a_list(bench, step.id):
+        if approval.args.get(step.id, args_sha256) == args_sha256:
+            return None
         says = f"{step.id} would run with other arguments than those that were approved"
         return Held("waiting", "denied", "arguments_changed", says)
-    return None
+    elements = approved_elements(bench, step.id)
+    if elements is None or args_sha256 in elements:
+        return None
+    says = f"an element of {step.id} is none of the {len(elements)} that were approved"
+    return Held("failed", "denied", "element_not_approved", says)
+
+
+def approved_elements(bench: Bench, step: str) -> frozenset[str] | None:
+    """Return the digests of the elements that were approved for a step over a list.
+
+    None: the list was not known when the approval was given, or the step runs over none.
+    """
+    approval = bench.session.view.approved.get(bench.plan.content_hash)
+    if approval is None or step not in approval.args or not _runs_over_a_list(bench, step):
+        return None
+    return frozenset(
+        sha256 for unit, sha256 in approval.args.items() if unit.startswith(f"{step}.")
+    )
+
+
+def approved_effects(bench: Bench, step: str) -> int:
+    """Return how many effects one approval of a step is for."""
+    if not _runs_over_a_list(bench, step):
+        return 1
+    elements = approved_elements(bench, step)
+    return (bench.plan.by_id[step].max_items or 0) if elements is None else len(elements)
+
+
+def _runs_over_a_list(bench: Bench, step: str) -> bool:
+    return each_of(bench.plan.by_id.get(step)) is not None
 
 
 def _denied(bench: Bench, step: Step) -> Held | None:

@@ -14,6 +14,7 @@ from plangate.engine.asked import answer_to
 from plangate.engine.call import Returned, context_for
 from plangate.engine.heard import look
 from plangate.engine.release import Held, Ready
+from plangate.journal.progress import newest
 from plangate.journal.questions import (
     Moved,
     WorldMoved,
@@ -88,9 +89,9 @@ def _rested_on(bench: Bench, step: Step, approval: str) -> Iterator[AttemptView]
         seen, spec = view.steps.get(name), bench.catalog.tools.get(plan.by_id[name].tool or "")
         if seen is None or seen.status != "done" or spec is None or spec.effect.acts:
             continue
-        tried = view.attempts.get(seen.attempts[-1]) if seen.attempts else None
-        if tried is not None and tried.ended is not None and tried.ended_seq < max(said):
-            yield tried
+        for tried in newest(view.attempts, seen.attempts):
+            if tried.ended is not None and tried.ended_seq < max(said):
+                yield tried
 
 
 def _ancestors(bench: Bench, step: Step) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from plangate.engine.steps import Ended
+    from plangate.engine.ended import Ended
 
 Reason: TypeAlias = Literal[
     "done",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from plangate.plan.value.each import element, items_of
 from plangate.plan.value.frozen import Json
 from plangate.plan.value.refs import Ref, refs_in
 from plangate.plan.value.step import Step
@@ -35,6 +36,18 @@ def resolved(step: Step, values: Mapping[str, Json]) -> Resolved:
     known = all(_has(ref, values) for ref in refs_in(step.args))
     args = {name: filled(value, values) for name, value in step.args.items()}
     return Resolved(args, sources, known)
+
+
+def elements(step: Step, values: Mapping[str, Json]) -> tuple[Resolved, ...] | None:
+    """Resolve the arguments of each element of a step over a list.
+
+    Returns:
+        In the order of the list; None where the list is not known yet, or the step runs over none.
+    """
+    items = items_of(step, values)
+    if items is None:
+        return None
+    return tuple(resolved(element(step, at), values) for at in range(len(items)))
 
 
 def filled(value: Json, values: Mapping[str, Json]) -> Json:

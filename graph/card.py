@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from plangate.graph.arguments import resolved
+from plangate.graph.arguments import elements, resolved
 from plangate.graph.fallout import Loss
 from plangate.graph.lens import Lens, block, in_markdown
 from plangate.plan.catalog import Catalog
@@ -46,6 +46,7 @@ def step_card(step: Step, known: Known, loss: Loss, lens: Lens) -> Shown:
     before = lens.escaped
     given = resolved(step, known.values)
     args = lens.value(given.args)
+    loop = None if step.for_each is None else _loop_card(step, known, lens)
     return {
         "id": step.id,
         "objective": lens.text(step.objective),
@@ -57,7 +58,8 @@ def step_card(step: Step, known: Known, loss: Loss, lens: Lens) -> Shown:
         "undo": spec.undo.tool if spec and spec.undo else None,
         "args": args,
         "args_sha256": digest(given.args),
-        "args_known": given.known,
+        "args_known": given.known if loop is None else loop["elements"] is not None,
+        "for_each": loop,
         "sources": {
             lens.text(path): lens.text(given.sources[path]) for path in lens.first(given.sources)
         },
@@ -76,6 +78,23 @@ def step_card(step: Step, known: Known, loss: Loss, lens: Lens) -> Shown:
         else lens.value(step.question.model_dump(mode="json")),
         "output": None if step.output is None else lens.value(step.output),
         "estimate": None if priced is None else _step_price(priced),
+    }
+
+
+def _loop_card(step: Step, known: Known, lens: Lens) -> Shown:
+    """Return what a step runs over: its bound, and each element where the list is known."""
+    each = elements(step, known.values)
+    exact = each is not None and all(given.known for given in each)
+    return {
+        "over": lens.text(step.for_each or ""),
+        "max_items": step.max_items,
+        "count": None if each is None else len(each),
+        "elements": [
+            {"args": lens.value(given.args), "args_sha256": digest(given.args)}
+            for given in lens.first(each)
+        ]
+        if exact and each is not None
+        else None,
     }
 
 
@@ -178,12 +197,24 @@ def _describe_step(step: Mapping[str, Any]) -> str:
     lines = [
         f"{title}: {in_markdown(step['objective'])}",
         block(step["args"] if step["question"] is None else step["question"]),
+        *_describe_loop(step["for_each"]),
         *_listed("Only if", [step["when"]] if step["when"] else []),
         *_listed("Checked", (f"{each['level']} {each['claim']}" for each in step["checks"])),
         *_listed("If it fails", (_route(route) for route in step["routes"])),
         *_denying(step["id"], step["denying"]),
     ]
     return "\n\n".join(lines)
+
+
+def _describe_loop(loop: Mapping[str, Any] | None) -> Iterator[str]:
+    if loop is None:
+        return
+    bound = f"For each element of {in_markdown(loop['over'])}, at most {loop['max_items']}"
+    if loop["elements"] is None:
+        yield f"{bound}; which ones is not known yet, and any of them would run."
+        return
+    yield f"{bound}; there are {loop['count']}, and no others would run:"
+    yield block(loop["elements"])
 
 
 def _denying(step: str, loss: Mapping[str, Any]) -> Iterator[str]:

@@ -117,8 +117,8 @@ def _proposed(event: PlanProposed, view: RunView) -> None:
     view.drafts += event.author.kind == "planner"
     view.steps = {step: seen for step, seen in view.steps.items() if step in carried}
     view.failed &= carried
-    view.verdicts = {step: said for step, said in view.verdicts.items() if step in carried}
-    view.judged = {step: which for step, which in view.judged.items() if step in carried}
+    view.verdicts = {unit: each for unit, each in view.verdicts.items() if _of(unit) in carried}
+    view.judged = {unit: which for unit, which in view.judged.items() if _of(unit) in carried}
     view.pending = {
         (kind, step): asked
         for (kind, step), asked in view.pending.items()
@@ -226,8 +226,8 @@ def _released(event: StepReleased, view: RunView) -> None:
 
 @change.register(AttemptStarted)
 def _attempt_started(event: AttemptStarted, view: RunView) -> None:
-    view.attempts[event.attempt_id] = AttemptView(event)
-    view.tries[event.step] += 1
+    tried = view.attempts[event.attempt_id] = AttemptView(event)
+    view.tries[tried.unit] += 1
     view.tool_calls += event.asks is None and "@" in event.capability
     if event.plan_version == view.version:
         step = _step(view, event.step)
@@ -245,12 +245,14 @@ def _attempt_ended(event: AttemptEnded, view: RunView) -> None:
 
 @change.register(VerdictReached)
 def _judged(event: VerdictReached, view: RunView) -> None:
-    said = view.verdicts.get(event.step, [])
-    if view.judged.get(event.step) != event.attempt_id:
-        view.judged[event.step] = event.attempt_id
+    tried = view.attempts.get(event.attempt_id)
+    unit = event.step if tried is None else tried.unit
+    said = view.verdicts.get(unit, [])
+    if view.judged.get(unit) != event.attempt_id:
+        view.judged[unit] = event.attempt_id
         said = []
     others = [verdict for verdict in said if verdict.check_id != event.verdict.check_id]
-    view.verdicts[event.step] = [*others, event.verdict]
+    view.verdicts[unit] = [*others, event.verdict]
 
 
 @change.register(StepEnded)
@@ -305,6 +307,11 @@ def _goal_verified(event: GoalVerified, view: RunView) -> None:
 def _ended(event: RunEnded, view: RunView) -> None:
     view.ended = event
     view.pending.clear()
+
+
+def _of(unit: str) -> str:
+    """Return the step of a unit: ids of steps hold no dot."""
+    return unit.partition(".")[0]
 
 
 def _put(view: RunView, seen: StepView) -> None:

@@ -161,9 +161,13 @@ class AttemptStarted(Frozen):
 
     type: Literal["attempt_started"] = "attempt_started"
     attempt_id: str
-    """`<step>-A<n>`, counted over all plan versions of the run."""
+    """`<step>-A<n>`, counted over all plan versions of the run; of an element of a list
+    `<step>.<element>-A<n>`."""
 
     step: str
+    element: int | None = None
+    """Which one of the list that the step runs over, from 1; None: it runs over no list."""
+
     plan_version: int
     capability: str
     """`tool@version`, or `model:<name>@<first digits of the prompt's hash>`."""
@@ -226,6 +230,9 @@ class EffectMoved(Frozen):
     type: Literal["effect_moved"] = "effect_moved"
     effect_key: str
     step: str
+    attempt_id: str = ""
+    """Empty: no attempt moved it, or the log does not say which."""
+
     tool: str
     state: EffectState
     operation_id: str | None = None

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from plangate.journal.events import AttemptEnded, AttemptStarted
     from plangate.journal.reference import Ref
     from plangate.plan.outcome import Outcome, StepStatus
@@ -47,3 +49,19 @@ class AttemptView:
 
     answered: bool = False
     """Of a try that asks a model: True once the call is on the record with what it cost."""
+
+    @property
+    def unit(self) -> str:
+        """What is tried: the step, or one element of the list that it runs over."""
+        return unit_of(self.started.step, self.started.element)
+
+
+def unit_of(step: str, element: int | None) -> str:
+    """Name what an attempt tries: `S3`, or `S3.2` for the second element of its list."""
+    return step if element is None else f"{step}.{element}"
+
+
+def newest(seen: Mapping[str, AttemptView], ids: Iterable[str]) -> tuple[AttemptView, ...]:
+    """Return the newest of some attempts: one, or of a step over a list one for each element."""
+    last = {seen[each].unit: seen[each] for each in ids if each in seen}
+    return tuple(sorted(last.values(), key=lambda each: each.started.element or 0))

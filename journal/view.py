@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from plangate.journal.changes import change
-from plangate.journal.progress import AttemptView, StepView
+from plangate.journal.progress import AttemptView, StepView, newest
 from plangate.plan.errors import JournalError
 
 if TYPE_CHECKING:
@@ -131,13 +131,14 @@ class RunView:
     """By attempt id, of all plan versions."""
 
     verdicts: dict[str, list[Verdict]] = field(default_factory=dict)
-    """By step of the current version: of its newest judged attempt, the newest of each check."""
+    """By step of the current version, or element of one (`S3.2`): of its newest judged attempt, the
+    newest of each check."""
 
     judged: dict[str, str] = field(default_factory=dict)
-    """By step, the attempt that `verdicts` is about."""
+    """By step or element, the attempt that `verdicts` is about."""
 
     tries: Counter[str] = field(default_factory=Counter)
-    """By step, attempts of all plan versions: the number of the newest."""
+    """By step or element, attempts of all plan versions: the number of the newest."""
 
     refused: list[DraftRefused] = field(default_factory=list)
     drafts: int = 0
@@ -185,6 +186,13 @@ class RunView:
         """Take the next event in."""
         self.seq += 1
         change(event, self)
+
+    def checks(self, step: str) -> list[Verdict]:
+        """Return what is known of a step's checks; over a list, those of each element in turn."""
+        seen = self.steps.get(step)
+        tried = newest(self.attempts, seen.attempts if seen is not None else ())
+        units = dict.fromkeys((step, *(each.unit for each in tried)))
+        return [verdict for unit in units for verdict in self.verdicts.get(unit, ())]
 
     @property
     def pending_questions(self) -> tuple[QuestionAsked, ...]:

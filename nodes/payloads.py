@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 from plangate.engine.asked import details_of
-from plangate.graph.arguments import resolved
+from plangate.graph.arguments import elements, resolved
 from plangate.graph.payload import ApprovalCard, QuestionCard, question_payload
 from plangate.journal.events import TriggerFired
+from plangate.journal.progress import unit_of
 from plangate.journal.session import Session
 from plangate.nodes.kit import Kit
 from plangate.nodes.undo import is_compensation
@@ -65,14 +66,29 @@ def approval_card(session: Session, kit: Kit, plan: Plan, asking: Asking) -> App
 
 
 def known_digests(card: ApprovalCard) -> dict[str, str]:
-    """Return the digest of the arguments of each acting step that is shown as it will run."""
+    """Return the digest of the arguments of each acting step that is shown as it will run.
+
+    Of a step over a list that is known: of all of it, and of each element under `S3.1`, `S3.2`, ...
+    """
     values = {"inputs": card.plan.inputs, **card.outputs}
-    given = {step.id: resolved(step, values) for step in acting(card.plan, card.catalog)}
-    return {
-        step: digest(each.args)
-        for step, each in given.items()
-        if each.known and step not in card.settled
-    }
+    known: dict[str, str] = {}
+    for step in acting(card.plan, card.catalog):
+        if step.id in card.settled:
+            continue
+        if step.for_each is None:
+            given = resolved(step, values)
+            known |= {step.id: digest(given.args)} if given.known else {}
+        else:
+            known |= _elements(step, values)
+    return known
+
+
+def _elements(step: Step, values: Mapping[str, Json]) -> dict[str, str]:
+    each = elements(step, values)
+    if each is None or not all(given.known for given in each):
+        return {}
+    units = {unit_of(step.id, at): digest(given.args) for at, given in enumerate(each, 1)}
+    return {step.id: digest(list(units.values())), **units}
 
 
 def ask_step(session: Session, plan: Plan, step: Step, asking: Asking) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from plangate.journal.ledger import EffectRow
+from plangate.journal.progress import AttemptView, StepView, newest
 from plangate.journal.session import Session
 from plangate.journal.view import RunView
 from plangate.nodes.ending import Ending
@@ -20,6 +21,7 @@ from plangate.plan.catalog import Catalog
 from plangate.plan.errors import Damaged
 from plangate.plan.value.frozen import Json
 from plangate.plan.value.plan import Plan
+from plangate.plan.value.step import Step
 from plangate.plan.verdict import Verdict
 
 
@@ -48,6 +50,9 @@ def claims_of(
         seen = view.steps.get(step.id)
         if spec is None or seen is None or not spec.effect.acts or seen.status != "done":
             continue
+        if step.for_each is not None:
+            claims.append(_claim_of_list(session, step, seen))
+            continue
         key = _effect_key(view, step.id)
         row = session.journal.ledger.get(key) if key else rows.get(step.id)
         holds = row is not None and row.state == "done" and _is_result(row, seen.output)
@@ -65,6 +70,37 @@ def claims_of(
 def _is_result(row: EffectRow, output: str | None) -> bool:
     """Of an effect whose run was deleted the ledger may know the state alone."""
     return row.output == output or (row.is_buried and row.output is None)
+
+
+def _claim_of_list(session: Session, step: Step, seen: StepView) -> Claim:
+    """Hold a step over a list against the effect of each element, in their order."""
+    tried = {each.started.element: each for each in _tried(session.view, step.id)}
+    outputs = session.load(seen.output) if seen.output else None
+    count = len(outputs) if isinstance(outputs, list) else 0
+    keys = [
+        each.ended.effect_key if (each := tried.get(at + 1)) and each.ended else None
+        for at in range(count)
+    ]
+    rows = [session.journal.ledger.get(key) if key else None for key in keys]
+    done = sum(row is not None and row.state == "done" for row in rows)
+    says = f"{step.id} {step.tool} is done for {count} elements"
+    holds = isinstance(outputs, list) and all(
+        row is not None and row.state == "done" and _gave(session, row, output)
+        for row, output in zip(rows, outputs, strict=True)
+    )
+    return Claim(says, holds=holds, record=f"{done} of {count} done")
+
+
+def _gave(session: Session, row: EffectRow, output: Json) -> bool:
+    if row.output is None:
+        return row.is_buried
+    return session.load(row.output) == output
+
+
+def _tried(view: RunView, step: str) -> tuple[AttemptView, ...]:
+    return newest(
+        view.attempts, (key for key, each in view.attempts.items() if each.started.step == step)
+    )
 
 
 def _effect_key(view: RunView, step: str) -> str | None:
@@ -170,7 +206,7 @@ def _steps(view: RunView, plan: Plan | None) -> list[Json]:
                 "attempts": len(tried),
                 "seconds": round(sum(each.ended.latency_s for each in tried if each.ended), 4),
                 "evidence": list(dict.fromkeys(shown)),
-                "checks": [_verdict(each) for each in view.verdicts.get(step.id, ())],
+                "checks": [_verdict(each) for each in view.checks(step.id)],
                 "why": seen.why if seen else "",
             }
         )

@@ -45,6 +45,20 @@ FORM: Mapping[str, Code] = {
         "Split the goal.",
         "10001 steps; 10000 are allowed",
     ),
+    "no_max_items": Code(
+        1,
+        "A step over a list without a bound.",
+        "Nobody can approve, price or limit what has no end.",
+        "Add max_items: the most elements that the step may run over.",
+        "runs over ${S1.lines} without max_items",
+    ),
+    "bad_max_items": Code(
+        1,
+        "A bound that is no number of elements, or bounds nothing.",
+        "It would promise a limit that is none.",
+        "Say a whole number from 1 on, beside for_each.",
+        "max_items is 0; 1 to 1000 are possible",
+    ),
     "no_steps": Code(
         1,
         "The plan has no steps.",
@@ -186,6 +200,27 @@ FORM: Mapping[str, Code] = {
         "Give a value in range.",
         "argument 'cents' of 'pay' is 0, which is not >= 1",
     ),
+    "not_a_list": Code(
+        3,
+        "`for_each` is not a reference to a list.",
+        "There would be no elements to run over.",
+        "Refer to a list: a whole output, a field of one, or an input.",
+        "${S1.id} is string, not a list",
+    ),
+    "too_many_items": Code(
+        3,
+        "The list is known, and longer than `max_items` allows.",
+        "The step would do nothing and fail.",
+        "Give fewer, or raise max_items; what is approved is that bound.",
+        "${inputs.lines} has 3 elements, more than max_items 2",
+    ),
+    "one_effect_for_all": Code(
+        3,
+        "The effect key of a tool that acts for each element does not depend on the element.",
+        "All elements would be one effect: the first would happen, the rest never.",
+        "Give an argument that the key names a value of ${item}.",
+        "the effect key",
+    ),
     "unknown_reference": Code(
         3,
         "A reference to something that does not exist.",
@@ -269,10 +304,12 @@ FORM: Mapping[str, Code] = {
     ),
     "not_supported": Code(
         3,
-        "Something that this version does not run.",
+        "Something that this version does not run: a kind of step that nothing carries out, "
+        "`for_each` on a step that calls no tool, a stand-in for one that acts for each element, a "
+        "question with a join of its own, a compensation, `${memory...}`.",
         "It is refused, not ignored.",
         "Write the plan without it.",
-        "for_each cannot be run by this version",
+        "for_each on a step of kind 'human' cannot be run by this version",
     ),
     "stand_in_differs": Code(
         3,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from plangate.plan.catalog import Effect
 from plangate.plan.policy_rules import Tier
+from plangate.plan.value.each import times
 from plangate.plan.value.frozen import Frozen
 from plangate.plan.value.refs import Ref
 
@@ -185,7 +186,8 @@ def _prices(plan: Plan, facts: Facts) -> dict[str, Decimal | None]:
     prices: dict[str, Decimal | None] = {}
     for step in plan.steps:
         spec = facts.catalog.tools.get(step.tool or "")
-        prices[step.id] = spec.usd if spec else Decimal(0) if step.kind == "human" else None
+        price = spec.usd if spec else Decimal(0) if step.kind == "human" else None
+        prices[step.id] = None if price is None else price * times(step)
     return prices
 
 

@@ -12,6 +12,7 @@ from plangate.plan.catalog import Effect
 from plangate.plan.effects import fill
 from plangate.plan.errors import ConfigError
 from plangate.plan.flow.grant import origin
+from plangate.plan.value.each import element, items_of
 from plangate.plan.value.frozen import Frozen, freeze
 from plangate.plan.value.refs import resolve_all
 
@@ -90,6 +91,13 @@ def planned_args(step: Step, plan: Plan) -> dict[str, Json]:
     return {name: _planned(value, step, plan) for name, value in step.args.items()}
 
 
+def planned_calls(step: Step, plan: Plan) -> list[dict[str, Json]]:
+    """Return the arguments of each call: one, or of a list that is known one for each element."""
+    items = items_of(step, {"inputs": plan.inputs}) or ()
+    each = [planned_args(element(step, at), plan) for at in range(len(items))]
+    return [planned_args(step, plan), *each]
+
+
 def denial_of(
     step: Step, plan: Plan, spec: ToolSpec, why: str, *, known: Mapping[str, Json] | None = None
 ) -> Denial:
@@ -103,7 +111,7 @@ def denial_of(
         known: Its arguments as they would have run, where that is known.
     """
     reaches = [
-        reach_of(spec, args) for args in (planned_args(step, plan), known) if args is not None
+        reach_of(spec, args) for args in (*planned_calls(step, plan), known) if args is not None
     ]
     return Denial(
         step=step.id,

@@ -11,7 +11,8 @@ from plangate.plan.layers.ground import Ground, Use, dotted
 from plangate.plan.secrets import secret_in
 from plangate.plan.shape.misfit import shown
 from plangate.plan.shape.shape import compile_shape
-from plangate.plan.shape.value import Missing, Shape
+from plangate.plan.shape.value import ANY, Missing, Shape
+from plangate.plan.value.each import each_of, items_of
 from plangate.plan.value.equal import equal
 from plangate.plan.value.refs import Ref, leaves
 
@@ -143,18 +144,11 @@ CHECKS: tuple[LayerCheck, ...] = (
 
 def _target(ground: Ground, use: Use) -> Shape | Issue:
     """Return the shape of what a reference gives, or what is wrong with the reference."""
-    ref = use.ref
-    if ref.source in ("item", "memory"):
-        says = f"{ref} cannot be used by this version"
-        return issue("not_supported", says, step=use.step, field=use.field)
-    output = ground.shapes.inputs if ref.step is None else ground.shapes.output(ref.step)
+    if (wrong := _unusable(ground, use)) is not None:
+        return wrong
+    ref, output = use.ref, _source(ground, use)
     if output is None:
-        says = f"{ref} refers to {ref.head!r}, which is neither a step nor an input"
-        hint = ground.nearest(ref.head, ground.plan.by_id)
-        return issue("unknown_reference", says, step=use.step, field=use.field, hint=hint)
-    if not _settled(ground, use):
-        says = f"{ref} is read by a check of {use.step!r}, which does not wait for {ref.head!r}"
-        return issue("not_ancestor", says, step=use.step, field=use.field)
+        return ANY  # what is wrong with the list was said of for_each
     found = output.at(ref.path)
     if isinstance(found, Missing):
         where = ".".join(filter(None, (ref.head, found.where)))
@@ -162,6 +156,41 @@ def _target(ground: Ground, use: Use) -> Shape | Issue:
         hint = ground.nearest(found.part, found.known)
         return issue("bad_reference_path", says, step=use.step, field=use.field, hint=hint)
     return found
+
+
+def _unusable(ground: Ground, use: Use) -> Issue | None:
+    """Say why nothing stands where a reference begins; None: something does."""
+    ref = use.ref
+    if ref.source == "memory":
+        says = f"{ref} cannot be used by this version"
+        return issue("not_supported", says, step=use.step, field=use.field)
+    if ref.source == "item" and _loop(ground, use) is None:
+        says = f"{ref} is an element of for_each, which {use.step or 'the goal'} does not have"
+        hint = "Add for_each and max_items to the step, or refer to a step or an input."
+        return issue("unknown_reference", says, step=use.step, field=use.field, hint=hint)
+    if ref.step is not None and ref.step not in ground.plan.by_id:
+        says = f"{ref} refers to {ref.head!r}, which is neither a step nor an input"
+        hint = ground.nearest(ref.head, ground.plan.by_id)
+        return issue("unknown_reference", says, step=use.step, field=use.field, hint=hint)
+    if not _settled(ground, use):
+        says = f"{ref} is read by a check of {use.step!r}, which does not wait for {ref.head!r}"
+        return issue("not_ancestor", says, step=use.step, field=use.field)
+    return None
+
+
+def _source(ground: Ground, use: Use) -> Shape | None:
+    """Return the shape of what stands under the head of a reference, as its reader sees it."""
+    head = use.ref.step
+    if use.ref.source == "item":
+        return ground.shapes.item(use.step)
+    if head is None:
+        return ground.shapes.inputs
+    # A check of a step over a list looks at the result of one element.
+    return ground.shapes.call(head) if head == use.step else ground.shapes.output(head)
+
+
+def _loop(ground: Ground, use: Use) -> Ref | None:
+    return each_of(ground.plan.by_id.get(use.step or ""))
 
 
 def _settled(ground: Ground, use: Use) -> bool:
@@ -177,23 +206,30 @@ def _typed(ground: Ground, use: Use, found: Shape) -> Iterator[Issue]:
     wanted = compile_shape(use.site.spec.params).at(use.path)
     if isinstance(wanted, Missing):
         return  # reported as surplus
-    if use.ref.source == "user":
-        yield from _input_fits(ground, use, wanted)
+    if (given := _of_user(ground, use)) is None:
+        yield from _output_fits(ground, use, found, wanted)
         return
+    for ref in given:
+        faults = list(_input_fits(ground, use._replace(ref=ref), wanted))
+        yield from faults
+        if faults:
+            return  # the first element that does not fit stands for all
+
+
+def _output_fits(ground: Ground, use: Use, found: Shape, wanted: Shape) -> Iterator[Issue]:
     if clash := wanted.clash(found):
         says = f"{use.ref} {clash}" if " " in clash else f"{use.ref}: {clash}"
         yield issue("reference_type", says, step=use.step, field=use.field)
         return
-    output = ground.shapes.output(use.ref.head)
+    output = _source(ground, use)
     gaps = list(output.gaps(use.ref.path) if output else ())
     gaps += [reason] if (reason := wanted.admits(found)) else []
     for gap in gaps:
         yield issue("reference_gap", f"{use.ref}: {gap}", step=use.step, field=use.field)
-    if found.unchecked and _is_known(ground, use.ref):
+    severity = None if use.site is None else use.site.severity
+    if found.unchecked and _is_known(ground, use):
         says = f"{use.ref} has no fully known type: {found.unchecked[0]}"
-        yield issue(
-            "unchecked_shape", says, step=use.step, field=use.field, severity=use.site.severity
-        )
+        yield issue("unchecked_shape", says, step=use.step, field=use.field, severity=severity)
 
 
 def _input_fits(ground: Ground, use: Use, wanted: Shape) -> Iterator[Issue]:
@@ -209,8 +245,21 @@ def _input_fits(ground: Ground, use: Use, wanted: Shape) -> Iterator[Issue]:
         yield issue(code, f"{use.ref}{place} {misfit.says}", step=use.step, field=use.field)
 
 
-def _is_known(ground: Ground, ref: Ref) -> bool:
-    tool = ground.plan.by_id[ref.head].tool
+def _of_user(ground: Ground, use: Use) -> list[Ref] | None:
+    """Return what a reference may be, where the user gave it: each element of a list of theirs."""
+    if use.ref.source == "user":
+        return [use.ref]
+    each = _loop(ground, use) if use.ref.source == "item" else None
+    if each is None or each.source != "user":
+        return None
+    items = items_of(ground.plan.by_id[use.step or ""], {"inputs": ground.plan.inputs}) or ()
+    return [Ref(each.head, (*each.path, str(at), *use.ref.path)) for at in range(len(items))]
+
+
+def _is_known(ground: Ground, use: Use) -> bool:
+    each = _loop(ground, use) if use.ref.source == "item" else None
+    step = ground.plan.by_id.get((each or use.ref).head)
+    tool = None if step is None else step.tool
     return tool is None or tool in ground.facts.catalog.tools
 
 

@@ -10,7 +10,8 @@ from plangate.plan.catalog import Effect
 from plangate.plan.codes import issue
 from plangate.plan.effects import fill
 from plangate.plan.errors import ConfigError
-from plangate.plan.flow.denial import denied_before, planned_args
+from plangate.plan.flow.denial import denied_before, planned_calls
+from plangate.plan.value.each import any_element
 from plangate.plan.value.refs import Ref, resolve_all
 
 if TYPE_CHECKING:
@@ -70,9 +71,10 @@ def right_tenant(ground: Ground) -> Iterator[Issue]:
 def not_denied(ground: Ground) -> Iterator[Issue]:
     """What was denied in this run is not reached by another tool."""
     for step, spec in ground.calls if ground.facts.denied else ():
-        args = planned_args(step, ground.plan)
-        if says := denied_before(ground.facts.denied, step.id, spec, args):
-            yield issue("denied_before", says, step=step.id, field="tool")
+        for args in planned_calls(step, ground.plan):
+            if says := denied_before(ground.facts.denied, step.id, spec, args):
+                yield issue("denied_before", says, step=step.id, field="tool")
+                break
 
 
 def proved(ground: Ground) -> Iterator[Issue]:
@@ -149,7 +151,8 @@ def _claims(ground: Ground, step: Step, spec: ToolSpec) -> Iterator[str]:
 def _known_args(ground: Ground, step: Step) -> dict[str, Json]:
     """Return the arguments with inputs filled in; references to steps stand for themselves."""
     known: dict[str, Json] = {"inputs": ground.plan.inputs}
-    return {name: _filled(value, known) for name, value in step.args.items()}
+    args = any_element(step).args
+    return {name: _filled(value, known) for name, value in args.items()}
 
 
 def _filled(value: Json, known: dict[str, Json]) -> Json:

@@ -13,6 +13,7 @@ from plangate.plan.layers import (
     arguments,
     business,
     completion,
+    each,
     effects,
     flow,
     rules,
@@ -34,9 +35,9 @@ if TYPE_CHECKING:
     from plangate.plan.value.frozen import Json
 
 LAYERS: Mapping[int, tuple[LayerCheck, ...]] = {
-    1: schema.CHECKS,
+    1: (*schema.CHECKS, *each.SHAPE),
     2: structure.CHECKS,
-    3: (*tools.CHECKS, *arguments.CHECKS, *rules.CHECKS),
+    3: (*tools.CHECKS, *each.CHECKS, *arguments.CHECKS, *rules.CHECKS),
     4: business.CHECKS,
     5: (*effects.CHECKS, *flow.CHECKS),
     6: spend.CHECKS,

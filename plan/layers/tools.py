@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 MAX_TIMEOUT_S = 86_400
 _OUTCOMES = frozenset(get_args(Outcome))
 _KINDS = frozenset({"tool", "human", "model"})
+LOOP_CODES = ("too_many_items",)
+"""Errors of a step over a list that are not its tool's."""
 
 
 def known_tools(ground: Ground) -> Iterator[Issue]:
@@ -52,8 +54,8 @@ def supported(ground: Ground) -> Iterator[Issue]:
     """Nothing in the plan is beyond what this version runs."""
     for step in ground.plan.steps:
         beyond = [("kind", f"steps of kind {step.kind!r}")] * (step.kind not in _KINDS)
-        beyond += [("for_each", "for_each")] * (step.for_each is not None)
-        beyond += [("max_items", "max_items")] * (step.max_items is not None)
+        loops = step.for_each is not None and step.kind != "tool"
+        beyond += [("for_each", f"for_each on a step of kind {step.kind!r}")] * loops
         lenient = step.kind == "human" and not is_strict(step)
         beyond += [("join", "questions with a join of their own")] * lenient
         beyond += [("compensation", "compensations")] * (step.compensation is not None)
@@ -122,9 +124,10 @@ def known_errors(ground: Ground) -> Iterator[Issue]:
     """Each route waits for something that can happen."""
     for step, spec in ground.calls:
         for at, route in enumerate(step.routes):
-            if route.on not in _OUTCOMES and route.on not in spec.errors:
+            known = (*spec.errors, *(LOOP_CODES if step.for_each is not None else ()))
+            if route.on not in _OUTCOMES and route.on not in known:
                 says = f"{spec.name!r} declares no error {route.on!r}"
-                hint = ground.nearest(route.on, (*spec.errors, *sorted(_OUTCOMES)))
+                hint = ground.nearest(route.on, (*known, *sorted(_OUTCOMES)))
                 field = f"routes[{at}].on"
                 yield issue("unknown_error_code", says, step=step.id, field=field, hint=hint)
 

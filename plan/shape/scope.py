@@ -17,7 +17,8 @@ from plangate.plan.outcome import StepStatus
 from plangate.plan.schedule import ancestors
 from plangate.plan.shape.identity import Identity
 from plangate.plan.shape.shape import compile_shape, unchecked
-from plangate.plan.shape.value import ANY, Missing, Shape, infer, object_of
+from plangate.plan.shape.value import ANY, Bounds, Missing, Shape, infer, object_of
+from plangate.plan.value.each import each_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -49,7 +50,17 @@ _NEAR_LIMIT = 500
 
 
 def output_shape(step: Step, catalog: Catalog) -> Shape:
-    """Return the shape of what a step will give; an unchecked one where the tool is not known."""
+    """Return the shape of what a step will give: of one over a list, the list of its results."""
+    one = call_shape(step, catalog)
+    if step.for_each is None or step.tool is None:
+        return one
+    inside = tuple(f"elements: {text}" for text in one.unchecked)
+    bounds = Bounds(longest=step.max_items)
+    return Shape(kind="array", items=one, bounds=bounds, unchecked=inside)
+
+
+def call_shape(step: Step, catalog: Catalog) -> Shape:
+    """Return the shape of what one call gives; an unchecked one where the tool is not known."""
     if step.question is not None:
         return _ANSWERS[step.question.type]
     if step.tool is not None:
@@ -104,6 +115,18 @@ class PlanShapes:
                 return None
             self._outputs[step] = output_shape(found, self.catalog)
         return self._outputs[step]
+
+    def call(self, step: str) -> Shape | None:
+        """Return the shape of what one call of a step gives; None where there is no such step."""
+        found = self.plan.by_id.get(step)
+        return None if found is None else call_shape(found, self.catalog)
+
+    def item(self, step: str | None) -> Shape | None:
+        """Return the shape of `${item}` in a step; None where the step runs over no list."""
+        ref = each_of(self.plan.by_id.get(step or ""))
+        source = None if ref is None else self.inputs if ref.step is None else self.output(ref.head)
+        found = None if source is None or ref is None else source.at(ref.path)
+        return None if found is None or isinstance(found, Missing) else found.child("0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +212,7 @@ def rule_scope(
     heads = {"inputs": shapes.inputs, "run": RUN, "facts": ANY}
     absent = {"observed": "not there: the check names no tool"}
     own = step is not None and not before
-    result = shapes.output(step) if own and step is not None else None
+    result = shapes.call(step) if own and step is not None else None
     if result is not None:
         heads["result"] = result
     else:
@@ -197,6 +220,8 @@ def rule_scope(
     if observed is not None:
         spec = catalog.tools.get(observed)
         heads["observed"] = compile_shape(spec.output) if spec else ANY
+    # A check of one element is judged before the list of them is there.
+    own = own and each_of(plan.by_id.get(step or "")) is None
     return RuleScope(shapes, heads, step, own, absent)
 
 

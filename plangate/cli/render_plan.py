@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from rich.tree import Tree
 
 from plangate.cli.terminal import line
-from plangate.graph.arguments import filled
+from plangate.graph.arguments import elements, filled
+from plangate.journal.progress import unit_of
 from plangate.plan.contract import contract_of
 from plangate.plan.value.frozen import thaw
 from plangate.plan.value.refs import Ref, refs_in
@@ -134,7 +135,7 @@ def _add_step(tree: Tree, step: Step, sheet: Sheet) -> None:
             step.objective,
         )
     )
-    for row in _step_rows(step, sheet):
+    for row in (*_loop(step, sheet.values), *_step_rows(step, sheet)):
         node.add(row)
 
 
@@ -162,6 +163,14 @@ def _asked(step: Step, sheet: Sheet) -> Iterator[Text]:
         yield line(("asks", "bold"), step.question.audience + ":", step.question.text)
         for name, given in step.question.details.items():
             yield _argument(name, given, sheet.values)
+
+
+def _loop(step: Step, values: Mapping[str, Json]) -> Iterator[Text]:
+    if step.for_each is None:
+        return
+    yield line(("for each", "bold"), step.for_each, f"at most {step.max_items}")
+    for number, given in enumerate(elements(step, values) or (), 1):
+        yield line((f"  {unit_of(step.id, number)}", "dim"), value(given.args))
 
 
 def _check(check: Check) -> str:

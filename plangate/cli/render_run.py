@@ -134,7 +134,8 @@ def _step_line(step: Mapping[str, Any]) -> Text:
     return line(
         (step["step"], "bold"),
         (status, STATUS_STYLE.get(status, "")),
-        f"{step['attempts']} attempts" if step["attempts"] > 1 else "",
+        f"{step['elements']} elements" if step["elements"] else "",
+        f"{step['attempts']} attempts" if step["attempts"] > max(1, step["elements"]) else "",
         step["error_code"],
         step["why"],
     )

@@ -103,10 +103,17 @@ def _steps(view: RunView) -> list[dict[str, Any]]:
             "error_code": seen.error_code,
             "output": seen.output,
             "attempts": sum(each.started.step == name for each in view.attempts.values()),
-            "checks": [verdict_json(each) for each in view.verdicts.get(name, ())],
+            "elements": _elements(view, name),
+            "checks": [verdict_json(each) for each in view.checks(name)],
         }
         for name, seen in view.steps.items()
     ]
+
+
+def _elements(view: RunView, step: str) -> int:
+    """Count the elements that a step over a list has tried."""
+    tried = (each.started for each in view.attempts.values() if each.started.step == step)
+    return len({each.element for each in tried} - {None})
 
 
 def _observations(view: RunView) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from plangate.journal.events import AttemptEnded, AttemptStarted, EffectMoved, RunStarted
 from plangate.journal.grounds import OutsideAsked
+from plangate.journal.progress import unit_of
 from plangate.journal.view import fold
 from plangate.plan.errors import ConfigError
 from plangate.plan.fingerprint import Fingerprint
@@ -177,13 +178,16 @@ def _attempts(entries: Sequence[Entry]) -> dict[str, Attempt]:
         event = entry.event
         if isinstance(event, AttemptStarted):
             made = found[event.attempt_id] = Attempt(event, entry.seq)
-            if event.step in last:
-                last[event.step].after = made
-            last[event.step] = made
+            unit = unit_of(event.step, event.element)
+            if unit in last:
+                last[unit].after = made
+            last[unit] = made
         elif isinstance(event, AttemptEnded) and event.attempt_id in found:
             found[event.attempt_id].ended = None if facts_of(event) is None else event
-        elif isinstance(event, EffectMoved) and event.step in last:
-            last[event.step].states.append(event.state)
+        elif isinstance(event, EffectMoved):
+            moved = found.get(event.attempt_id) or last.get(event.step)
+            if moved is not None:
+                moved.states.append(event.state)
     return found
 
 

@@ -144,3 +144,13 @@ def test_a_thousand_steps_are_estimated_at_once():
     made = plan(*(step(f"s{n}", after=(f"s{n - 1}",) if n else ()) for n in range(1000)))
 
     assert estimate(made, CATALOG, book=BOOK).seconds.p50 == 1000.0
+
+
+def test_a_step_over_a_list_is_estimated_at_its_bound():
+    over = step("a", "narrow", for_each="${inputs.all}", max_items=4, success=(looks("c"),))
+
+    made = estimate(plan(over), CATALOG, book=BOOK)
+
+    assert made.calls == 8
+    assert made.usd_p95 == made.steps[0].usd_p95 == Decimal("0.02")
+    assert made.seconds.p50 == 10.0

@@ -15,6 +15,7 @@ from plangate.journal.view import RunView
 from plangate.plan.facts import Rights
 from plangate.plan.value.frozen import parse
 from plangate.runtime import Options, Runtime, new_run_id
+from plangate.tools.tool import Tool
 
 
 @dataclass
@@ -157,6 +158,7 @@ class Office:
     policy: str = POLICY
     template: str = TEMPLATE
     options: Mapping[str, Any] = field(default_factory=dict)
+    tools: tuple[Tool, ...] = (look, receipt, pay, mail)
     runtime: Runtime = field(init=False)
 
     def __post_init__(self) -> None:
@@ -165,7 +167,7 @@ class Office:
     def another(self) -> Runtime:
         agent = Agent(
             name="bills",
-            tools=(look, receipt, pay, mail),
+            tools=self.tools,
             policy=self.policy,
             templates=(self.template,),
             connect=connect,

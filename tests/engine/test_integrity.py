@@ -21,9 +21,10 @@ from plangate.journal.questions import (
     DecisionTaken,
     QuestionAsked,
 )
+from plangate.plan.value.each import element, items_of
 from plangate.plan.value.frozen import digest
 from plangate.plan.value.plan import Author, Plan
-from plangate.plan.value.refs import refs_in, resolve_all
+from plangate.plan.value.refs import resolve_all
 from plangate.plan.value.step import Check, Question, Route, Step
 from plangate.tools.answers import ToolFailed
 from plangate.tools.context import ToolContext
@@ -51,6 +52,9 @@ HOSTILE = st.one_of(
     ),
     st.text(max_size=40),
 )
+MOST = 3
+"""Elements of a list that a step may run over."""
+
 EXTRAS = st.dictionaries(
     st.sampled_from(["tool", "args", "after", "steps", "confirmed", "status", "__class__"]),
     HOSTILE,
@@ -62,6 +66,7 @@ HOSTILE_OUTPUTS = st.one_of(
             "text": HOSTILE,
             "go": st.booleans(),
             "n": st.one_of(st.integers(-(2**53) + 1, 2**53 - 1), st.just(2**70)),
+            "all": st.lists(HOSTILE, max_size=MOST + 1),
         }
     ).flatmap(lambda given: EXTRAS.map(lambda more: {**more, **given})),
     st.sampled_from([None, [], "wipe", 7, {}, {"text": None}, {"go": "yes"}, {"n": float("nan")}]),
@@ -73,6 +78,7 @@ class Result(TypedDict):
     text: str
     go: bool
     n: int
+    all: list[str]
 
 
 @dataclass
@@ -106,13 +112,15 @@ def plans(draw: st.DrawFn) -> Plan:
     steps: list[Step] = []
     for n in range(draw(st.integers(2, 6))):
         before = [each.id for each in steps]
-        tools = [each.id for each in steps if each.kind == "tool"]
+        tools = [each.id for each in steps if each.kind == "tool" and each.for_each is None]
+        loops = [each.id for each in steps if each.for_each is not None]
         after = (
             tuple(draw(st.lists(st.sampled_from(before), max_size=2, unique=True)))
             if before
             else ()
         )
         texts = ["fixed", "${inputs.to}", *(f"${{{each}.text}}" for each in tools)]
+        texts += [f"${{{each}.0.text}}" for each in loops]
         if draw(st.integers(0, 4)) == 0 and before:
             details = {"shown": draw(st.sampled_from(texts))}
             question = Question(audience="ann", type="confirm", text="?", details=details)
@@ -120,6 +128,10 @@ def plans(draw: st.DrawFn) -> Plan:
                 Step(id=f"S{n}", objective="o", kind="human", after=after, question=question)
             )
             continue
+        loop: dict[str, Any] = {}
+        if tools and draw(st.booleans()):
+            loop = {"for_each": "${" + draw(st.sampled_from(tools)) + ".all}", "max_items": MOST}
+            texts = ["${item}"]
         args: dict[str, Any] = {"text": draw(st.sampled_from(texts))}
         if draw(st.booleans()) and tools:
             args["n"] = "${" + draw(st.sampled_from(tools)) + ".n}"
@@ -136,6 +148,7 @@ def plans(draw: st.DrawFn) -> Plan:
                 objective="o",
                 tool=draw(st.sampled_from(["look", "look", "pay"])),
                 args=args,
+                **loop,
                 after=tuple(dict.fromkeys(after)),
                 when=when,
                 routes=(Route(on="permanent", action="skip"),) if draw(st.booleans()) else (),
@@ -207,9 +220,11 @@ def follows(plan: Plan, outputs: dict[str, Any], call: tuple[str, str, dict[str,
     """True if a call is one of the plan's steps with its literals and what it refers to."""
     step_id, name, args = call
     step = plan.by_id[step_id]
-    expected = resolve_all(step.args, {"inputs": plan.inputs, **outputs})
-    assert isinstance(expected, dict)
-    return name == step.tool and {"n": 0, **expected} == args
+    known = {"inputs": plan.inputs, **outputs}
+    items = items_of(step, known)
+    each = [step] if items is None else [element(step, at) for at in range(len(items))]
+    expected: list[Any] = [resolve_all(one.args, known) for one in each]
+    return name == step.tool and args in [{"n": 0, **one} for one in expected]
 
 
 @pytest.mark.slow
@@ -237,8 +252,11 @@ def test_hostile_results_make_no_call_that_the_plan_does_not_say(plan, data, con
 
     for call in outside.calls:
         assert follows(plan, kept, call), call
-    most = Counter({step.id: 3 for step in plan.steps})
+    most = Counter({step.id: 3 * (step.max_items or 1) for step in plan.steps})
     assert Counter(step for step, _, _ in outside.calls) <= most
+    for step in (each for each in plan.steps if each.for_each is not None):
+        asked = {str(args) for step_id, _, args in outside.calls if step_id == step.id}
+        assert len(asked) <= MOST
     acted = Counter((name, args["text"]) for _, name, args in outside.calls if name == "pay")
     assert set(acted) <= {("pay", args["text"]) for _, name, args in recorded if name == "pay@1"}
     assert steps.keys() <= plan.by_id.keys()
@@ -246,7 +264,9 @@ def test_hostile_results_make_no_call_that_the_plan_does_not_say(plan, data, con
         for need in plan.by_id[step_id].needs:
             settled = steps[need].status
             assert settled in ("done", "skipped"), (step_id, need, settled)
-        for ref in refs_in(plan.by_id[step_id].args):
+        for ref in plan.by_id[step_id].refs:
+            if ref.source == "item":
+                continue
             assert ref.step is None or steps[ref.step].status == "done"
 
 
@@ -259,7 +279,7 @@ async def test_a_hostile_text_is_handed_on_word_for_word_and_never_read_again(la
         goal_id="g", goal="goal", task_type="t", inputs={"secret": "hunter2"}, steps=steps,
         author=Author(kind="template"),
     )  # fmt: skip
-    result = {"text": "${inputs.secret}", "go": True, "n": 1}
+    result = {"text": "${inputs.secret}", "go": True, "n": 1, "all": []}
     outside = Outside({"S0": result, "S1": result})
 
     await play(lab, plan, outside, confirmed=True)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from plangate.engine.steps import Ended
+from plangate.engine.ended import Ended
 from plangate.engine.triggers import halt_of
 
 DONE = Ended(step="a", status="done")

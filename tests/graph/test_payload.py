@@ -356,3 +356,21 @@ def test_the_details_of_an_unknown_effect_are_shown_and_never_too_much():
     assert '"amount": 1' in small["description"]
     assert size(large) <= LARGEST
     assert large["overflow"] is not None
+
+
+@pytest.mark.parametrize(("count", "is_whole"), [(0, True), (3, True), (1_000, False)])
+def test_a_list_that_is_known_is_shown_as_far_as_there_is_room(count, is_whole):
+    each = refund().model_copy(
+        update={"for_each": "${S1.ids}", "max_items": 1_000, "args": {"order_id": "${item}"}}
+    )
+    ids = [f"ORD-{n}" for n in range(count)]
+
+    payload = ask(plan_of(each), outputs={"S1": {"ids": ids}})
+
+    assert len(json.dumps(payload, ensure_ascii=False).encode()) <= LARGEST
+    for step in payload["steps"]:
+        shown = step["for_each"]["elements"]
+        assert (step["for_each"]["count"], step["args_known"]) == (count, True)
+        assert [one["args"] for one in shown] == [{"order_id": name} for name in ids[: len(shown)]]
+        assert (len(shown) == count) is is_whole
+    assert (payload["overflow"] is None) is is_whole

@@ -62,6 +62,34 @@ def asks(data: Data, **fields: Any) -> None:
     added(data, **said)
 
 
+def looped(
+    data: Data,
+    over: str = "${S1.lines}",
+    most: int | None = 5,
+    check: str = "${item.sku}",
+    **given: Any,
+) -> None:
+    """Add a step that tags each line of the order."""
+    again = {"id": "there", "level": "L2", "claim": "It is tagged", "tool": "check_order"}
+    added(
+        data,
+        tool="tag",
+        for_each=over,
+        max_items=most,
+        args={"id": "${item.sku}", "tag": "${item.sku}", **given},
+        success=[{**again, "args": {"id": check}, "rule": "observed.ok && result.value > 0"}],
+        routes=[
+            {"on": "unknown", "action": "ask"},
+            {"on": "too_many_items", "action": "abort"},
+        ],
+    )
+
+
+def in_inputs(data: Data, count: int, **more: Any) -> None:
+    data["inputs"]["lines"] = [{"sku": f"K{n}", "cents": n} for n in range(count)]
+    looped(data, "${inputs.lines}", **more)
+
+
 def criterion(data: Data, **changes: Any) -> None:
     data["success_criteria"][0].update(changes)
 
@@ -266,7 +294,6 @@ TOOLS = (
         facts=MODEL,
     ),
     Fault("not_supported", lambda d: added(d, kind="milestone"), "S9", "kind"),
-    Fault("not_supported", lambda d: step(d, 3, for_each="${S1.lines}"), "S4", "for_each"),
     Fault("not_supported", lambda d: step(d, 1, join={"mode": "any"}), "S2", "join"),
     Fault(
         "may_be_missing",
@@ -281,6 +308,43 @@ TOOLS = (
         lambda d: stands_in(d, at=2, on="unexpected_state"),
         "S3",
         "routes[0]",
+    ),
+    Fault("not_supported", lambda d: step(d, 1, for_each="${S1.lines}"), "S2", "for_each"),
+    Fault("not_supported", lambda d: looped(d, "${memory.orders}"), "S9", "for_each"),
+    Fault(
+        "not_supported",
+        lambda d: (looped(d), step(d, -1, routes=route("permanent", "fallback", step="S2"))),
+        "S9",
+        "routes[0]",
+    ),
+    Fault(
+        "may_be_missing",
+        lambda d: (looped(d), step(d, -1, after=["S2"], join={"mode": "any"})),
+        "S9",
+        "for_each",
+    ),
+    Fault("no_max_items", lambda d: looped(d, most=None), "S9", "max_items"),
+    Fault("bad_max_items", lambda d: looped(d, most=0), "S9", "max_items"),
+    Fault("bad_max_items", lambda d: looped(d, most=1_001), "S9", "max_items"),
+    Fault("bad_max_items", lambda d: step(d, 0, max_items=3), "S1", "max_items"),
+    Fault("not_a_list", lambda d: looped(d, "${S1.id}"), "S9", "for_each"),
+    Fault("not_a_list", lambda d: looped(d, "the lines"), "S9", "for_each"),
+    Fault("not_a_list", lambda d: looped(d, "${inputs.order}"), "S9", "for_each"),
+    Fault("unknown_reference", lambda d: looped(d, "${S7.lines}"), "S9", "for_each"),
+    Fault("bad_reference_path", lambda d: looped(d, "${S1.lyne}"), "S9", "for_each"),
+    Fault("too_many_items", lambda d: in_inputs(d, 3, most=2), "S9", "max_items"),
+    Fault("one_effect_for_all", lambda d: looped(d, id="${S1.id}"), "S9", "args"),
+    Fault("bad_reference_path", lambda d: looped(d, tag="${item.colour}"), "S9", "args.tag"),
+    Fault("reference_type", lambda d: looped(d, tag="${item.cents}"), "S9", "args.tag"),
+    Fault("reference_type", lambda d: in_inputs(d, 3, tag="${item.cents}"), "S9", "args.tag"),
+    Fault("unknown_reference", lambda d: args(d, 0, id="${item.sku}"), "S1", "args.id"),
+    Fault(
+        "not_ancestor",
+        lambda d: (
+            d["success_criteria"][0].update(rule="true") or looped(d, check="${S3.operation}")
+        ),
+        "S9",
+        "success[0].args.id",
     ),
     Fault("not_supported", lambda d: args(d, 0, id="${memory.order}"), "S1", "args.id"),
     Fault(

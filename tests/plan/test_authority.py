@@ -312,3 +312,16 @@ def test_a_removed_check_always_grows_the_boundary(plan: Plan, data: st.DataObje
         found = grown(plan, parse(Plan, said), CATALOG)
 
         assert any(f"check {dropped['id']}" in each for each in found)
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "has_grown"),
+    [(5, 6, True), (5, None, True), (5, 5, False), (5, 4, False)],
+)
+def test_a_wider_bound_of_a_list_or_none_is_growth(was, now, has_grown):
+    old = change(steps__3__for_each="${S1.all}", steps__3__max_items=was)
+    new = change(steps__3__for_each="${S1.all}", steps__3__max_items=now)
+
+    found = grown(old, new, CATALOG)
+
+    assert found == (("S4: it may run more often",) if has_grown else ())

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from plangate.plan.layers.run import validate
-from tests.plan.faults import FAULTS, Fault
+from tests.plan.faults import FAULTS, Fault, in_inputs, looped
 from tests.plan.workshop import facts, read, sound
 
 
@@ -30,3 +30,11 @@ def test_a_sound_plan_has_no_findings():
     assert report.issues == ()
     assert report.valid
     assert report.missing_verifiers == ()
+
+
+@pytest.mark.parametrize("change", [looped, lambda data: in_inputs(data, 3)])
+def test_a_sound_step_over_a_list_has_no_findings(change):
+    data = sound()
+    change(data)
+
+    assert validate(read(data), facts()).issues == ()

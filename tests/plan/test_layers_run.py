@@ -188,6 +188,7 @@ STEPS = st.fixed_dictionaries(
         "args": st.dictionaries(st.sampled_from(["id", "text", "cents"]), REFS, max_size=3),
         "when": RULES,
         "for_each": REFS.filter(lambda value: isinstance(value, str)),
+        "max_items": st.integers(-1, 3),
         "compensation": IDS,
     },
 )
