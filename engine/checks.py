@@ -8,11 +8,12 @@ raises, times out or cannot be evaluated is unknown: not pass, not fail.
 from __future__ import annotations
 
 from collections import ChainMap
-from typing import TYPE_CHECKING, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeAlias, cast
 
-from plangate.engine.call import Returned, context_for
+from plangate.engine.call import Returned
+from plangate.engine.charge import Charge, hold, look
 from plangate.engine.classify import Failure
-from plangate.engine.heard import look
 from plangate.plan.effects import evidence_of
 from plangate.plan.shape.shape import compile_shape
 from plangate.plan.value.frozen import digest
@@ -20,15 +21,16 @@ from plangate.plan.value.refs import resolve_all
 from plangate.plan.verdict import EvidenceRef, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from plangate.engine.bench import Bench
     from plangate.plan.outcome import Says
     from plangate.plan.value.frozen import Json
-    from plangate.plan.value.step import Check
+    from plangate.plan.value.step import Check, Step
     from plangate.tools.tool import Tool
 
 VERIFIER = "cel@1"
+Looks: TypeAlias = Mapping[str, Charge]
+"""By check."""
+
 _TRIES = 2
 
 
@@ -39,6 +41,7 @@ async def run_check(
     step: str | None,
     result: Json = None,
     evidence: tuple[EvidenceRef, ...] = (),
+    charge: Charge | None = None,
 ) -> Verdict:
     """Decide one check.
 
@@ -48,12 +51,16 @@ async def run_check(
         step: The step it belongs to; None for a criterion of the goal.
         result: The step's output.
         evidence: What the step's output showed.
+        charge: Leave for its look at the world, from `hold_looks`; None: it is asked for here.
+
+    Raises:
+        BudgetExceeded: A look would pass a limit; it is not made.
     """
     if check.level in ("L3", "L4"):
         return _verdict(check, "unknown", (), f"no {check.level} verifier is set up")
     more: dict[str, Json] = {} if step is None else {"result": result}
     if check.tool is not None:
-        seen = await _observe(bench, check, step, result)
+        seen = await _observe(bench, check, step, result, charge)
         if isinstance(seen, str):
             return _verdict(check, "unknown", evidence, seen)
         more["observed"] = seen.output
@@ -61,6 +68,31 @@ async def run_check(
     elif check.level == "L2":
         return _verdict(check, "unknown", (), "an L2 check needs a tool that looks at the world")
     return _judge(bench, check, step, more, evidence)
+
+
+async def hold_looks(bench: Bench, step: Step) -> Looks:
+    """Hold back what the looks of a step's checks cost, by check; release them with `close_all`.
+
+    Raises:
+        BudgetExceeded: One would pass a limit; nothing is held back.
+    """
+    looks: dict[str, Charge] = {}
+    try:
+        for check in step.success:
+            spec = bench.catalog.tools.get(check.tool or "")
+            if spec is not None and check.level not in ("L3", "L4"):
+                name = f"{step.id}-{check.id}-1"
+                looks[check.id] = await hold(bench, spec, name, step.id)
+    except BaseException:
+        close_all(looks)
+        raise
+    return looks
+
+
+def close_all(looks: Looks) -> None:
+    """Give back what was held for looks that were not made."""
+    for charge in looks.values():
+        charge.close()
 
 
 def _judge(
@@ -91,7 +123,9 @@ class _Seen:
         )
 
 
-async def _observe(bench: Bench, check: Check, step: str | None, result: Json) -> _Seen | str:
+async def _observe(
+    bench: Bench, check: Check, step: str | None, result: Json, charge: Charge | None
+) -> _Seen | str:
     """Read the world with the check's tool; a line of text says why it could not be read."""
     tool = bench.tools.get(check.tool or "")
     if tool is None or tool.spec.name not in bench.catalog.tools:
@@ -103,9 +137,9 @@ async def _observe(bench: Bench, check: Check, step: str | None, result: Json) -
         return args
     got: Returned | Failure | None = None
     for number in range(1, _TRIES + 1):
-        attempt_id = f"{step or 'goal'}-{check.id}-{number}"
-        context = await context_for(bench, step or "", attempt_id, tool.spec)
-        got = await look(bench, tool, args, context)
+        by = f"{step or 'goal'}-{check.id}-{number}"
+        charge = charge or await hold(bench, tool.spec, by, step)
+        got, charge = await look(tool, args, charge, by=by), None
         if isinstance(got, Returned):
             return _Seen(tool, args, got.output)
         if got.outcome != "transient":

@@ -19,6 +19,7 @@ from plangate.journal.schema import (
     DECISIONS,
     EFFECTS,
     EVENTS,
+    RESERVATIONS,
     RUNS,
     VERIFIED,
     VOTES,
@@ -111,6 +112,7 @@ class Retention:
             for table in (DECISIONS, VOTES, VERIFIED):
                 tx.execute(sa.delete(table).where(table.c.run_id == run_id))
             kept = _bury_effects(tx, run_id)
+            _bury_reservations(tx, run_id)
             tx.execute(sa.delete(RUNS).where(this_run))
             return Removed(events, artifacts, kept)
 
@@ -144,6 +146,15 @@ def _bury_effects(tx: sa.Connection, run_id: str) -> int:
         .values(business_key=named, plan_version=0, note=TOMBSTONE, **empty, **gone)
     )
     return tx.execute(bury).rowcount
+
+
+def _bury_reservations(tx: sa.Connection, run_id: str) -> None:
+    """Keep the amounts of the newest day: to delete a run gives nobody a second budget for it."""
+    other, of_run = RESERVATIONS.alias(), RESERVATIONS.c.run_id == run_id
+    newest = sa.select(sa.func.max(other.c.day)).where(other.c.account == RESERVATIONS.c.account)
+    past = RESERVATIONS.c.day < newest.scalar_subquery()
+    tx.execute(sa.delete(RESERVATIONS).where(of_run, past))
+    tx.execute(sa.update(RESERVATIONS).where(of_run).values(run_id="", act=""))
 
 
 def _refuse_unsettled(tx: sa.Connection, run_id: str) -> None:
