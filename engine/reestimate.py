@@ -28,6 +28,9 @@ Trigger: TypeAlias = Literal["overdue", "over_plan"]
 OVERDUE = 2
 """How often its estimated seconds a step may take."""
 
+LEAST_S = 1.0
+"""Seconds over the estimate below which nothing is worth weighing."""
+
 _ENDED = ("done", "failed", "skipped", "cancelled", "unknown", "handed_over")
 
 
@@ -103,7 +106,8 @@ def _trigger(view: RunView, step: str, priced: StepEstimate | None) -> Trigger |
     if priced is None or any(each.step == step for each in view.reestimated):
         return None
     took = view.by_step.get(step, Spent())
-    if took.seconds > OVERDUE * priced.seconds.p50 > 0:
+    expected = priced.seconds.p50
+    if expected > 0 and took.seconds > max(OVERDUE * expected, expected + LEAST_S):
         return "overdue"
     known = took.usd is not None and priced.usd_p95 is not None
     return "over_plan" if known and took.usd > priced.usd_p95 else None  # type: ignore[operator]

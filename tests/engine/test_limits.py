@@ -7,8 +7,11 @@ import pytest
 from typing_extensions import TypedDict
 
 from plangate.engine.dataflow import run_plan
-from plangate.journal.events import AttemptEnded, AttemptStarted
+from plangate.journal.events import AttemptEnded, AttemptStarted, RunResumed
+from plangate.journal.reservations import account_of
+from plangate.plan.limits import DayCaps
 from plangate.plan.policy import Policy
+from plangate.plan.spent import Spent
 from plangate.plan.value.plan import Budget
 from plangate.plan.value.step import Check, Step
 from plangate.tools.answers import ToolFailed
@@ -198,3 +201,19 @@ async def test_a_step_that_passes_its_own_limit_stops_the_run_and_names_the_rule
 
     assert (halt.limit.limit, done) == ("step.max_tool_calls", [])
     session.close()
+
+
+async def test_the_next_owner_frees_of_the_day_only_what_was_certainly_not_begun(lab):
+    session = await asyncio.to_thread(lab.session)
+    caps, asked = DayCaps(max_tool_calls=9), Spent(usd=Decimal("0.4"), tool_calls=1)
+    session.emit(RunResumed(owner="before"))
+    session.purse.hold(asked, caps, act="s1-A1", ledgered=True)
+    session.purse.hold(asked, caps, act="s2-A1")
+    session.close()
+
+    later = await asyncio.to_thread(lab.session, session.run.run_id)
+
+    left = later.journal.reservations
+    assert left.spent(account_of(later.run.principal)) == asked
+    assert (left.left_behind(later.lease), later.view.spent) == ((), Spent())
+    later.close()
