@@ -2,47 +2,48 @@
 
 Parallel acts cannot pass a limit together, since each reservation counts until it is settled or
 released. What is not known is refused where a limit depends on it: a run with a cap in dollars
-makes no call without a price.
+makes no call without a price. What other runs and processes share, a principal's day, is held in
+the journal; so is each call of a model, whose cost nobody could tell after a crash.
 """
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from decimal import Decimal
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from itertools import count
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 from plangate.journal.clock import utc_now
-from plangate.plan.errors import BudgetExceeded
+from plangate.plan.errors import PlangateError
+from plangate.plan.limits import DayCaps, StepCaps
+from plangate.plan.spent import Spent, admit, passed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+    from decimal import Decimal
 
+    from plangate.plan.spent import Caps
     from plangate.plan.value.plan import Budget
+
+__all__ = ["Act", "Day", "Kind", "Meter", "Reservation", "Rows", "Spent", "Steps"]
 
 Kind: TypeAlias = Literal["tool", "model"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spent:
-    """What acts have cost, or hold back."""
+class Act(NamedTuple):
+    """What a reservation is for."""
 
-    usd: Decimal | None = Decimal(0)
-    """None: unknown, because the price of an act is."""
+    name: str = ""
+    """The attempt, check or role, as `S1-A1`."""
 
-    tokens: int = 0
-    tool_calls: int = 0
-    model_calls: int = 0
+    step: str | None = None
+    """The step it belongs to; None: it is the run's."""
 
-    def __add__(self, other: Spent) -> Spent:
-        return Spent(
-            usd=None if self.usd is None or other.usd is None else self.usd + other.usd,
-            tokens=self.tokens + other.tokens,
-            tool_calls=self.tool_calls + other.tool_calls,
-            model_calls=self.model_calls + other.model_calls,
-        )
+    ledgered: bool = False
+    """True if the ledger tells whether it was begun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +53,62 @@ class Reservation:
     number: int
     kind: Kind
     asked: Spent
+    act: Act = field(default_factory=Act)
+    row: str | None = None
+    """Its row in the journal; None: it has none."""
+
+
+class Rows(Protocol):
+    """Where reservations lie that others must see, see `plangate.journal.purse`."""
+
+    def hold(self, asked: Spent, caps: Caps | None, *, act: str, ledgered: bool = False) -> str:
+        """Hold back what an act may take, and return the row."""
+        ...
+
+    def end(self, row_id: str, spent: Spent | None) -> None:
+        """Say what it did cost; None: it did not happen."""
+        ...
+
+
+class Day(NamedTuple):
+    """The day of a principal."""
+
+    rows: Rows
+    caps: DayCaps = DayCaps()
+
+    @property
+    def limited(self) -> bool:
+        """True if there is a cap at all."""
+        return self.caps != DayCaps()
+
+
+class Steps(NamedTuple):
+    """Limits of single steps, and what each of them has taken so far."""
+
+    caps: StepCaps = StepCaps()
+    spent: Mapping[str, Spent] = MappingProxyType({})
+
+
+@dataclass(slots=True)
+class _Count:
+    """What is settled, and what is held, of one thing that has limits."""
+
+    settled: Spent = field(default_factory=Spent)
+    held: dict[int, Spent] = field(default_factory=dict)
+
+    def all(self) -> Spent:
+        return sum(self.held.values(), self.settled)
 
 
 class Meter:
     """The limits of one run and what counts against them. Safe to use from several threads.
 
     Args:
-        limits: The budget of the plan; None in it means no limit of that kind.
+        limits: The budget of the run; None in it means no limit of that kind.
         clock: Gives the current time (aware, UTC), for the deadline.
-        spent_usd: What the run has spent so far, from its journal; None: unknown.
-        spent_tokens: What it has used so far.
-        tool_calls: Calls of tools so far.
-        model_calls: Calls of models so far.
+        spent: What the run has taken so far, from its journal.
+        steps: The limits of each step.
+        day: The principal's day; None: nothing is shared, and nothing is written.
     """
 
     def __init__(
@@ -71,17 +116,18 @@ class Meter:
         limits: Budget,
         *,
         clock: Callable[[], datetime] = utc_now,
-        spent_usd: Decimal | None = Decimal(0),
-        spent_tokens: int = 0,
-        tool_calls: int = 0,
-        model_calls: int = 0,
+        spent: Spent = Spent(),  # noqa: B008 - a value
+        steps: Steps = Steps(),  # noqa: B008 - a value
+        day: Day | None = None,
     ) -> None:
-        self._limits = limits
+        self.limits = limits
+        """Of the run, as they hold now."""
+
         self._clock = clock
-        self._settled = Spent(
-            usd=spent_usd, tokens=spent_tokens, tool_calls=tool_calls, model_calls=model_calls
-        )
-        self._held: dict[int, Spent] = {}
+        self._run = _Count(spent)
+        self._caps = steps.caps
+        self._steps = {step: _Count(taken) for step, taken in steps.spent.items()}
+        self._day = day
         self._numbers = count(1)
         self._lock = threading.Lock()
 
@@ -89,13 +135,13 @@ class Meter:
     def spent(self) -> Spent:
         """What is settled."""
         with self._lock:
-            return self._settled
+            return self._run.settled
 
     @property
     def committed(self) -> Spent:
         """What is settled or reserved."""
         with self._lock:
-            return self._committed()
+            return self._run.all()
 
     def reserve(
         self,
@@ -105,8 +151,9 @@ class Meter:
         tokens: int = 0,
         seconds: float = 0.0,
         elapsed_s: float = 0.0,
+        act: Act = Act(),  # noqa: B008 - a value
     ) -> Reservation:
-        """Hold back what an act may cost, before it starts.
+        """Hold back what an act may cost, before it starts; waits for the disk if it must.
 
         Args:
             kind: What is called.
@@ -114,18 +161,44 @@ class Meter:
             tokens: The most it should use, in both directions.
             seconds: How long it should take.
             elapsed_s: Seconds of execution so far, without those that people took to answer.
+            act: What is about to be done.
 
         Raises:
-            BudgetExceeded: With it, a limit would be passed; names limit, spent and allowed.
+            BudgetExceeded: With it, a limit would be passed; names limit, spent, needs and allowed.
+            LeaseLost: Another owner has the run.
         """
-        calls = {"tool_calls": int(kind == "tool"), "model_calls": int(kind == "model")}
-        asked = Spent(usd=usd, tokens=tokens, **calls)
-        with self._lock:
-            self._admit(self._committed(), asked)
-            self._admit_time(seconds, elapsed_s)
-            number = next(self._numbers)
-            self._held[number] = asked
-        return Reservation(number, kind, asked)
+        asked = _asked(kind, usd, tokens, seconds)
+        held = self._hold(Reservation(next(self._numbers), kind, asked, act), elapsed_s)
+        try:
+            return self._noted(held)
+        except PlangateError:
+            self.release(held)
+            raise
+
+    async def areserve(
+        self,
+        kind: Kind,
+        *,
+        usd: Decimal | None,
+        tokens: int = 0,
+        seconds: float = 0.0,
+        elapsed_s: float = 0.0,
+        act: Act = Act(),  # noqa: B008 - a value
+    ) -> Reservation:
+        """Do as `reserve` without blocking the event loop."""
+        asked = _asked(kind, usd, tokens, seconds)
+        held = self._hold(Reservation(next(self._numbers), kind, asked, act), elapsed_s)
+        if not self._writes(kind):
+            return held
+        writing = asyncio.ensure_future(asyncio.to_thread(self._noted, held))
+        try:
+            return await asyncio.shield(writing)
+        except BaseException:
+            if not writing.done():  # cancelled: the row may be made all the same, so wait for it
+                await asyncio.wait([writing])
+            noted = held if writing.cancelled() or writing.exception() else writing.result()
+            self.release(noted)
+            raise
 
     def settle(self, reservation: Reservation, *, usd: Decimal | None, tokens: int) -> None:
         """Replace what was held back by what the act did cost, also where that is more.
@@ -135,67 +208,84 @@ class Meter:
             usd: The actual cost. None (unknown) ends every later reservation if dollars are capped.
             tokens: The actual use.
         """
+        asked = reservation.asked
+        cost = Spent(
+            usd=usd, tokens=tokens, tool_calls=asked.tool_calls, model_calls=asked.model_calls
+        )
         with self._lock:
-            asked = self._held.pop(reservation.number)
-            self._settled += Spent(
-                usd=usd,
-                tokens=tokens,
-                tool_calls=asked.tool_calls,
-                model_calls=asked.model_calls,
-            )
+            for each in self._counts(reservation.act):
+                del each.held[reservation.number]
+                each.settled += cost
+        if reservation.row is not None and self._day is not None:
+            self._day.rows.end(reservation.row, cost)
 
     def release(self, reservation: Reservation) -> None:
         """Give a reservation back: the act did not happen. Without effect once settled."""
         with self._lock:
-            self._held.pop(reservation.number, None)
+            held = [
+                each.held.pop(reservation.number, None) for each in self._counts(reservation.act)
+            ]
+        if held[0] is not None and reservation.row is not None and self._day is not None:
+            self._day.rows.end(reservation.row, None)
 
-    def _committed(self) -> Spent:
-        return sum(self._held.values(), self._settled)
+    def took(self, step: str, seconds: float) -> None:
+        """Count the seconds of an attempt of a step."""
+        with self._lock:
+            self._of(step).settled += Spent(seconds=seconds)
 
-    def _admit(self, so_far: Spent, asked: Spent) -> None:
-        self._admit_usd(so_far.usd, asked.usd)
-        limits = self._limits
-        for limit, used, needs, allowed in (
-            ("max_tokens", so_far.tokens, asked.tokens, limits.max_tokens),
-            ("max_tool_calls", so_far.tool_calls, asked.tool_calls, limits.max_tool_calls),
-            ("max_model_calls", so_far.model_calls, asked.model_calls, limits.max_model_calls),
-        ):
-            if allowed is not None and needs and used + needs > allowed:
-                raise _exceeded(limit, f"{used:,}", f"{needs:,}", f"{allowed:,}")
+    def _hold(self, wanted: Reservation, elapsed_s: float) -> Reservation:
+        with self._lock:
+            admit(self.limits, self._run.all(), wanted.asked)
+            if wanted.act.step is not None:
+                self._admit_step(self._of(wanted.act.step).all(), wanted.asked)
+            self._admit_time(wanted.asked.seconds, elapsed_s)
+            for each in self._counts(wanted.act):
+                each.held[wanted.number] = wanted.asked
+        return wanted
 
-    def _admit_usd(self, used: Decimal | None, needs: Decimal | None) -> None:
-        allowed = self._limits.max_usd
-        if allowed is None:
-            return
-        if used is None or needs is None:
-            what = "this call" if used is not None else "an earlier call"
-            raise BudgetExceeded(
-                f"max_usd: the price of {what} is unknown, and {allowed} USD are allowed",
-                hint="Set a price for it, or lift the cap in dollars.",
-                limit="max_usd",
-                spent="unknown" if used is None else str(used),
-                allowed=str(allowed),
-            )
-        if needs and used + needs > allowed:
-            raise _exceeded("max_usd", f"{used} USD", f"{needs} USD", f"{allowed} USD")
+    def _writes(self, kind: Kind) -> bool:
+        return self._day is not None and (kind == "model" or self._day.limited)
+
+    def _noted(self, held: Reservation) -> Reservation:
+        """Write a reservation down where others must see it."""
+        day = self._day
+        if day is None or not self._writes(held.kind):
+            return held
+        caps = day.caps if day.limited else None
+        row = day.rows.hold(held.asked, caps, act=held.act.name, ledgered=held.act.ledgered)
+        return Reservation(held.number, held.kind, held.asked, held.act, row)
+
+    def _counts(self, act: Act) -> tuple[_Count, ...]:
+        return (self._run,) if act.step is None else (self._run, self._of(act.step))
+
+    def _of(self, step: str) -> _Count:
+        return self._steps.setdefault(step, _Count())
+
+    def _admit_step(self, so_far: Spent, asked: Spent) -> None:
+        admit(self._caps, so_far, asked, scope="step.")
+        allowed = self._caps.max_seconds
+        if allowed is not None and so_far.seconds + asked.seconds > allowed:
+            spent, needs = f"{so_far.seconds:.1f} s", f"{asked.seconds:.1f} s"
+            raise passed("step.max_seconds", spent, needs, f"{allowed} s")
 
     def _admit_time(self, seconds: float, elapsed_s: float) -> None:
-        allowed = self._limits.max_seconds
+        allowed = self.limits.max_seconds
         if allowed is not None and elapsed_s + seconds > allowed:
-            raise _exceeded("max_seconds", f"{elapsed_s:.1f} s", f"{seconds:.1f} s", f"{allowed} s")
-        deadline = self._limits.deadline
+            raise passed("max_seconds", f"{elapsed_s:.1f} s", f"{seconds:.1f} s", f"{allowed} s")
+        deadline = self.limits.deadline
         if deadline is None:
             return
+        deadline = deadline if deadline.tzinfo else deadline.replace(tzinfo=UTC)
         now = self._clock()
         if now + timedelta(seconds=seconds) > deadline:
-            raise _exceeded("deadline", now.isoformat(), f"{seconds:.1f} s", deadline.isoformat())
+            raise passed("deadline", now.isoformat(), f"{seconds:.1f} s", deadline.isoformat())
 
 
-def _exceeded(limit: str, spent: str, needs: str, allowed: str) -> BudgetExceeded:
-    return BudgetExceeded(
-        f"{limit}: {spent} spent and reserved, the next act needs {needs}, {allowed} allowed",
-        hint=f"Raise {limit}, or ask for less.",
-        limit=limit,
-        spent=spent,
-        allowed=allowed,
+def _asked(kind: Kind, usd: Decimal | None, tokens: int, seconds: float) -> Spent:
+    return Spent(
+        usd=usd,
+        tokens=tokens,
+        tool_calls=int(kind == "tool"),
+        model_calls=int(kind == "model"),
+        seconds=seconds,
     )

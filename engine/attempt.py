@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from plangate.engine.call import Returned
 from plangate.engine.capability import Trial
-from plangate.engine.checks import run_check
+from plangate.engine.checks import Look, close_all, hold_looks, run_check
 from plangate.engine.classify import Failure
 from plangate.engine.effect import Acted
 from plangate.journal.events import AttemptEnded, AttemptStarted, VerdictReached
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from plangate.engine.bench import Bench
-    from plangate.engine.capability import Capability
+    from plangate.engine.capability import Call, Capability
+    from plangate.engine.checks import Looks
     from plangate.engine.release import Ready
-    from plangate.journal.asked import ModelAsked
     from plangate.plan.outcome import AttemptStatus, Outcome, Says
     from plangate.plan.value.step import Step
 
@@ -81,22 +82,27 @@ async def attempt(
     """
     unit = unit_of(step.id, element)
     trial = Trial(step, ready, f"{unit}-A{bench.session.view.tries[unit] + 1}")
-    call = await capability.reserve(bench, trial)
-    tries = _Try(bench, trial, capability, bench.monotonic(), element)
-    reached("attempt.reserved")
-    tries.start(call.asks)
-    reached("attempt.started")
-    try:
-        acted = await call.make()
-    except BaseException as exc:
-        call.drop()
-        if isinstance(exc, asyncio.CancelledError):
+    async with AsyncExitStack() as held:
+        call = await capability.reserve(bench, trial)
+        held.callback(call.drop)
+        # What cannot be checked is not begun: an effect that nobody can look at stays undone.
+        looks = await hold_looks(bench, step, unit)
+        held.callback(close_all, looks)
+        tries = _Try(bench, trial, capability, call, bench.monotonic(), element)
+        reached("attempt.reserved")
+        tries.start()
+        reached("attempt.started")
+        try:
+            acted = await call.make()
+        except asyncio.CancelledError:
             tries.end(Acted(Failure("cancelled", "cancelled", ""), key=""))
-        raise
-    reached("attempt.called")
-    tried = tries.end(acted)
-    reached("attempt.ended")
-    return await tries.check(acted, tried) if isinstance(acted.got, Returned) else tried
+            raise
+        reached("attempt.called")
+        tried = tries.end(acted)
+        reached("attempt.ended")
+        if isinstance(acted.got, Returned):
+            return await tries.check(acted, tried, looks)
+        return tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +110,12 @@ class _Try:
     bench: Bench
     trial: Trial
     capability: Capability
+    call: Call
     began_s: float
     element: int | None
 
-    def start(self, asks: ModelAsked | None) -> None:
-        bench, (step, ready, attempt_id) = self.bench, self.trial
+    def start(self) -> None:
+        bench, (step, ready, attempt_id), charge = self.bench, self.trial, self.call.charge
         view = bench.session.view
         needs = [view.steps[need] for need in sorted(step.data_needs) if need in view.steps]
         read = [each for need in needs for each in newest(view.attempts, need.attempts)]
@@ -119,10 +126,12 @@ class _Try:
                 element=self.element,
                 plan_version=bench.plan.version,
                 capability=self.capability.name,
-                asks=asks,
+                asks=self.call.asks,
                 args=bench.session.put(ready.args),
                 args_sha256=ready.args_sha256,
                 inputs=tuple(f"obs://{each.started.attempt_id}" for each in read),
+                usd=Decimal(0) if charge is None else charge.spec.usd,
+                ledgered=charge is not None and charge.reservation.act.ledgered,
             )
         )
         bench.report({"type": "attempt_started", "step": step.id, "attempt": attempt_id})
@@ -133,6 +142,9 @@ class _Try:
         failure = got if isinstance(got, Failure) else None
         output = self.bench.session.put(got.output) if isinstance(got, Returned) else None
         outcome: Outcome = failure.outcome if failure else "success"
+        charge, latency_s = self.call.charge, round(self.bench.monotonic() - self.began_s, 6)
+        if charge is None:
+            self.bench.meter.took(self.trial.step.id, latency_s)
         self.bench.session.emit(
             AttemptEnded(
                 attempt_id=self.trial.attempt_id,
@@ -143,8 +155,9 @@ class _Try:
                 error=failure.says if failure else "",
                 output=output,
                 observed=self._shown(got),
-                usd=self._price(acted, outcome),
-                latency_s=round(self.bench.monotonic() - self.began_s, 6),
+                usd=Decimal(0) if charge is None else charge.usd,
+                called=charge is None or charge.began,
+                latency_s=latency_s,
                 effect_key=acted.key or None,
                 reused=acted.reused,
             )
@@ -153,7 +166,7 @@ class _Try:
             return Tried(failure.outcome, failure.code, failure.says, after_s=failure.after_s)
         return Tried("success", output=output)
 
-    async def check(self, acted: Acted, tried: Tried) -> Tried:
+    async def check(self, acted: Acted, tried: Tried, looks: Looks) -> Tried:
         """Run the step's checks, weakest first as declared; nothing overrules a fail."""
         verdicts: list[Verdict] = []
         got = acted.got
@@ -167,7 +180,7 @@ class _Try:
                 step=self.trial.step.id,
                 result=result,
                 evidence=evidence,
-                unit=unit_of(self.trial.step.id, self.element),
+                at=Look(unit_of(self.trial.step.id, self.element), looks.get(check.id)),
             )
             self.bench.session.emit(
                 VerdictReached(
@@ -179,14 +192,6 @@ class _Try:
             if verdict.says == "fail":
                 break
         return Tried("success", output=tried.output, verdicts=tuple(verdicts))
-
-    def _price(self, acted: Acted, outcome: Outcome) -> Decimal | None:
-        """What the call itself was charged; a model's cost stands on a record of its own.
-
-        Nothing where no call was made, or it was cancelled.
-        """
-        uncharged = acted.reused == "ledger" or outcome == "cancelled"
-        return Decimal(0) if uncharged else self.capability.spec.usd
 
     def _shown(self, got: Returned | Failure) -> tuple[str, ...]:
         if not isinstance(got, Returned):

@@ -14,6 +14,7 @@ from plangate.plan.contract import MODEL, contract_of
 
 if TYPE_CHECKING:
     from plangate.engine.bench import Bench
+    from plangate.engine.charge import Charge
     from plangate.engine.effect import Acted
     from plangate.engine.release import Ready
     from plangate.engine.retry import Repeat
@@ -36,6 +37,11 @@ class Call(Protocol):
     @property
     def asks(self) -> ModelAsked | None:
         """What a model is asked; None where none is."""
+        ...
+
+    @property
+    def charge(self) -> Charge | None:
+        """What a tool is charged for it; None: a model's cost stands on a record of its own."""
         ...
 
     async def make(self) -> Acted:

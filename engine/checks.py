@@ -8,11 +8,12 @@ raises, times out or cannot be evaluated is unknown: not pass, not fail.
 from __future__ import annotations
 
 from collections import ChainMap
-from typing import TYPE_CHECKING, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
-from plangate.engine.call import Returned, context_for
+from plangate.engine.call import Returned
+from plangate.engine.charge import Charge, hold, look
 from plangate.engine.classify import Failure
-from plangate.engine.heard import look
 from plangate.plan.effects import evidence_of
 from plangate.plan.shape.shape import compile_shape
 from plangate.plan.value.frozen import digest
@@ -20,16 +21,30 @@ from plangate.plan.value.refs import resolve_all
 from plangate.plan.verdict import EvidenceRef, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from plangate.engine.bench import Bench
     from plangate.plan.outcome import Says
     from plangate.plan.value.frozen import Json
-    from plangate.plan.value.step import Check
+    from plangate.plan.value.step import Check, Step
     from plangate.tools.tool import Tool
 
 VERIFIER = "cel@1"
+Looks: TypeAlias = Mapping[str, Charge]
+"""By check."""
+
 _TRIES = 2
+
+
+class Look(NamedTuple):
+    """What a check of a step looks at."""
+
+    unit: str = ""
+    """Whose output it is: the step, or an element of its list as `S3.2`; empty: the goal's."""
+
+    charge: Charge | None = None
+    """Leave for its look at the world, from `hold_looks`; None: it is asked for at the look."""
+
+
+NO_LOOK = Look()
 
 
 async def run_check(
@@ -39,7 +54,7 @@ async def run_check(
     step: str | None,
     result: Json = None,
     evidence: tuple[EvidenceRef, ...] = (),
-    unit: str = "",
+    at: Look = NO_LOOK,
 ) -> Verdict:
     """Decide one check.
 
@@ -49,13 +64,16 @@ async def run_check(
         step: The step it belongs to; None for a criterion of the goal.
         result: The step's output.
         evidence: What the step's output showed.
-        unit: Of a step over a list, the element whose output it is: `S3.2`.
+        at: Whose output it is, and with which leave the world is looked at.
+
+    Raises:
+        BudgetExceeded: A look would pass a limit; it is not made.
     """
     if check.level in ("L3", "L4"):
         return _verdict(check, "unknown", (), f"no {check.level} verifier is set up")
     more: dict[str, Json] = {} if step is None else {"result": result}
     if check.tool is not None:
-        seen = await _observe(bench, check, step, result, unit or step or "goal")
+        seen = await _observe(bench, check, step, result, at)
         if isinstance(seen, str):
             return _verdict(check, "unknown", evidence, seen)
         more["observed"] = seen.output
@@ -63,6 +81,31 @@ async def run_check(
     elif check.level == "L2":
         return _verdict(check, "unknown", (), "an L2 check needs a tool that looks at the world")
     return _judge(bench, check, step, more, evidence)
+
+
+async def hold_looks(bench: Bench, step: Step, unit: str) -> Looks:
+    """Hold back what the looks of a step's checks cost, by check; release them with `close_all`.
+
+    Raises:
+        BudgetExceeded: One would pass a limit; nothing is held back.
+    """
+    looks: dict[str, Charge] = {}
+    try:
+        for check in step.success:
+            spec = bench.catalog.tools.get(check.tool or "")
+            if spec is not None and check.level not in ("L3", "L4"):
+                name = f"{unit}-{check.id}-1"
+                looks[check.id] = await hold(bench, spec, name, step.id)
+    except BaseException:
+        close_all(looks)
+        raise
+    return looks
+
+
+def close_all(looks: Looks) -> None:
+    """Give back what was held for looks that were not made."""
+    for charge in looks.values():
+        charge.close()
 
 
 def _judge(
@@ -94,7 +137,7 @@ class _Seen:
 
 
 async def _observe(
-    bench: Bench, check: Check, step: str | None, result: Json, unit: str
+    bench: Bench, check: Check, step: str | None, result: Json, at: Look
 ) -> _Seen | str:
     """Read the world with the check's tool; a line of text says why it could not be read."""
     tool = bench.tools.get(check.tool or "")
@@ -107,9 +150,10 @@ async def _observe(
         return args
     got: Returned | Failure | None = None
     for number in range(1, _TRIES + 1):
-        attempt_id = f"{unit}-{check.id}-{number}"
-        context = await context_for(bench, step or "", attempt_id, tool.spec)
-        got = await look(bench, tool, args, context)
+        by = f"{at.unit or step or 'goal'}-{check.id}-{number}"
+        held = at.charge if number == 1 else None
+        charge = held or await hold(bench, tool.spec, by, step)
+        got = await look(tool, args, charge, by=by)
         if isinstance(got, Returned):
             return _Seen(tool, args, got.output)
         if got.outcome != "transient":

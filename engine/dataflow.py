@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from plangate.engine.each import needs_of_list
 from plangate.engine.ended import Ended, handed_over, record_end, routed
 from plangate.engine.queue import Gone, Limits, Needs, ReadyQueue
+from plangate.engine.reestimate import weigh
 from plangate.engine.release import known_args
 from plangate.engine.steps import run_step
-from plangate.engine.triggers import Halt, Reason, halt_of
+from plangate.engine.triggers import Halt, Reason, halt_of, halt_of_weight, tokens_rising
 from plangate.plan.contract import MODEL, MODEL_AT_ONCE, contract_of
 from plangate.plan.effects import claims_of
 from plangate.plan.errors import BudgetExceeded, ConfigError
@@ -110,6 +111,8 @@ class _Flow:
             self._heed()
             if self.stop is None:
                 self._watch()
+            if self.stop is None and step_id != _TOLD:
+                self._weigh(step_id)
             if self.stop is None:
                 self._release()
             elif self.stop.reason in _STOPS_ALL:
@@ -150,8 +153,7 @@ class _Flow:
             return
         error = task.exception()
         if isinstance(error, BudgetExceeded):
-            limit = (error.limit, error.spent, error.allowed)
-            self.stop = Halt(reason="budget", step=step_id, says=str(error), limit=limit)
+            self.stop = Halt(reason="budget", step=step_id, says=str(error), limit=error)
             return
         if error is not None:
             raise error
@@ -221,6 +223,16 @@ class _Flow:
                 says = condition.text
                 self.stop = Halt(reason="trigger", kind="condition", code=condition.id, says=says)
                 return
+
+    def _weigh(self, step_id: str) -> None:
+        """A step that took far more than planned has the rest weighed again, and recorded."""
+        found = weigh(self.bench, step_id)
+        if found is not None:
+            self.bench.session.emit(found)
+            self.stop = halt_of_weight(found, self.bench.meter.limits)
+        elif tokens_rising(self.bench.session.view):
+            says = "each round took more tokens than the one before, and got no further"
+            self.stop = Halt(reason="trigger", kind="diverging", code="tokens_rising", says=says)
 
     def _cancel_reads(self) -> None:
         for step_id, task in self.running.items():

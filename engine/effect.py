@@ -24,7 +24,7 @@ from plangate.plan.errors import ConfigError, Conflict, PlangateError, RunBusy
 from plangate.tools.answers import Found
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from plangate.engine.bench import Bench
     from plangate.engine.release import Ready
@@ -73,6 +73,9 @@ class Act:
     tool: Tool
     ready: Ready
     context: ToolContext
+    begin: Callable[[], None] = lambda: None
+    """Told just before the body is called."""
+
     key: str = ""
     held: Hold | None = None
 
@@ -151,6 +154,7 @@ class Act:
             await self.settle("unknown", code=_GOES_ON.code)
             return _GOES_ON
         reached("effect.dispatching")
+        self.begin()
         try:
             got = await call(self.tool, self.ready.args, self.context, self.bench.overran)
         except asyncio.CancelledError:

@@ -5,33 +5,39 @@ A value that is no JSON cannot be kept: that it came is recorded without it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from plangate.engine.call import Returned, call, judge_output
+from plangate.engine.call import Returned, judge_output
 from plangate.journal.grounds import OutsideAsked
-from plangate.plan.value.frozen import digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from decimal import Decimal
 
     from plangate.engine.bench import Bench
     from plangate.engine.classify import Failure
     from plangate.plan.value.frozen import Json
     from plangate.tools.answers import Found, Operation
-    from plangate.tools.context import ToolContext
     from plangate.tools.tool import Tool
 
 
-async def look(
-    bench: Bench, tool: Tool, args: Mapping[str, Json], context: ToolContext
-) -> Returned | Failure:
-    """Read the world beside the steps, and record what it showed."""
-    got = await call(tool, args, context, bench.overran)
-    record(bench, tool, context.attempt_id, got, args_sha256=digest(args))
-    return got
+class Looked(NamedTuple):
+    """What a call of its own cost."""
+
+    step: str | None
+    usd: Decimal | None
+    seconds: float
 
 
-def record(bench: Bench, tool: Tool, by: str, got: Returned | Failure, *, args_sha256: str) -> None:
+def record(
+    bench: Bench,
+    tool: Tool,
+    by: str,
+    got: Returned | Failure,
+    *,
+    args_sha256: str,
+    looked: Looked | None = None,
+) -> None:
     """Record what a call returned that is not, or not yet, the end of an attempt.
 
     Args:
@@ -40,8 +46,12 @@ def record(bench: Bench, tool: Tool, by: str, got: Returned | Failure, *, args_s
         by: Attempt or check that it was called for.
         got: What came of it.
         args_sha256: With which arguments.
+        looked: What it cost, where it is a call beside the attempts; None: it is part of one.
     """
     said = OutsideAsked(by=by, how="call", tool=tool.spec.name, args_sha256=args_sha256)
+    if looked is not None:
+        cost = {"step": looked.step, "usd": looked.usd, "latency_s": looked.seconds}
+        said = said.model_copy(update={"counted": True, **cost})
     if isinstance(got, Returned):
         more: dict[str, object] = {"output": bench.session.put(got.output)}
     else:

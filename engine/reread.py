@@ -11,8 +11,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from plangate.engine.asked import answer_to
-from plangate.engine.call import Returned, context_for
-from plangate.engine.heard import look
+from plangate.engine.call import Returned
+from plangate.engine.charge import hold, look
 from plangate.engine.release import Held, Ready
 from plangate.journal.progress import newest
 from plangate.journal.questions import (
@@ -143,13 +143,6 @@ async def _read(bench: Bench, attempt: AttemptView) -> tuple[str, ...]:
     args = bench.session.load(started.args)
     if tool is None or tool.spec.effect.acts or not isinstance(args, dict):
         return ()
-    elapsed_s = bench.elapsed_s()
-    held = bench.meter.reserve("tool", usd=tool.spec.usd, elapsed_s=elapsed_s)
-    try:
-        context = await context_for(bench, started.step, f"{started.attempt_id}-again", tool.spec)
-        got = await look(bench, tool, args, context)
-    except BaseException:
-        bench.meter.release(held)
-        raise
-    bench.meter.settle(held, usd=tool.spec.usd, tokens=0)
+    by = f"{started.attempt_id}-again"
+    got = await look(tool, args, await hold(bench, tool.spec, by, started.step))
     return evidence_of(tool.spec, args, got.output) if isinstance(got, Returned) else ()

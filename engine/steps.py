@@ -93,7 +93,7 @@ async def _paused(bench: Bench, tried: Tried, tries: int) -> bool:
 def _next(bench: Bench, capability: Capability, tried: Tried, tries: int) -> Next:
     if tried.code == DID_NOT_HAPPEN:
         return "retry"  # it was no try of its own
-    limit = bench.plan.budget.max_seconds
+    limit = bench.meter.limits.max_seconds
     return decide(
         RetryContext(
             outcome=tried.outcome,

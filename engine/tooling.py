@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from plangate.engine.call import call, context_for
+from plangate.engine.charge import Charge, hold
 from plangate.engine.effect import Act, Acted
 from plangate.engine.retry import repeat_of
 
 if TYPE_CHECKING:
-    from plangate.budget.meter import Reservation
     from plangate.engine.bench import Bench
     from plangate.engine.capability import Trial
     from plangate.engine.retry import Repeat
@@ -45,9 +45,8 @@ class ToolCapability:
         Raises:
             BudgetExceeded: It would pass a limit.
         """
-        elapsed_s = bench.elapsed_s()
-        held = bench.meter.reserve("tool", usd=self.spec.usd, elapsed_s=elapsed_s)
-        return ToolCall(bench, self.tool, trial, held)
+        charge = await hold(bench, self.spec, trial.attempt_id, trial.step.id)
+        return ToolCall(bench, self.tool, trial, charge)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ class ToolCall:
     bench: Bench
     tool: Tool
     trial: Trial
-    held: Reservation
+    charge: Charge
 
     @property
     def asks(self) -> None:
@@ -65,21 +64,27 @@ class ToolCall:
         return
 
     async def make(self) -> Acted:
-        """Call it, and settle; a result from the ledger costs nothing."""
+        """Call it, and settle; a result that was found without the body costs nothing."""
         acted = await self._acted()
-        if acted.reused == "ledger":
-            self.bench.meter.release(self.held)
-        else:
-            self.bench.meter.settle(self.held, usd=self.tool.spec.usd, tokens=0)
+        self.charge.close()
         return acted
 
     def drop(self) -> None:
-        """Give its price back."""
-        self.bench.meter.release(self.held)
+        """Give its price back, unless the body was called."""
+        self.charge.close()
 
     async def _acted(self) -> Acted:
         bench, tool, (step, ready, attempt_id) = self.bench, self.tool, self.trial
         context = await context_for(bench, step.id, attempt_id, tool.spec)
         if not tool.spec.effect.acts:
+            self.charge.begin()
             return Acted(await call(tool, ready.args, context, bench.overran), key="")
-        return await Act(bench=bench, step=step, tool=tool, ready=ready, context=context).run()
+        act = Act(
+            bench=bench,
+            step=step,
+            tool=tool,
+            ready=ready,
+            context=context,
+            begin=self.charge.begin,
+        )
+        return await act.run()

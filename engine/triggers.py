@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from plangate.plan.spent import passed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from plangate.engine.ended import Ended
+    from plangate.journal.spending import Reestimated
+    from plangate.journal.view import RunView
+    from plangate.plan.errors import BudgetExceeded
+    from plangate.plan.value.plan import Budget
 
 Reason: TypeAlias = Literal[
     "done",
@@ -41,8 +48,8 @@ class Halt:
     step: str = ""
     code: str = ""
     says: str = ""
-    limit: tuple[str, str, str] | None = None
-    """For `budget`: the limit, what would have been spent, what is allowed."""
+    limit: BudgetExceeded | None = None
+    """For `budget`: which limit, and its figures."""
 
 
 def trigger_of(ended: Ended) -> str:
@@ -76,6 +83,18 @@ def halt_of(ends: Sequence[Ended], left: Sequence[str]) -> Halt:
     return Halt(reason="done")
 
 
+def halt_of_weight(found: Reestimated, limits: Budget) -> Halt | None:
+    """Say what follows from weighing the rest of a plan; None: it goes on."""
+    if found.decision == "ask":
+        return Halt(reason="trigger", kind="over_plan", code=found.trigger, says=found.says)
+    if found.decision == "stop":
+        limit = found.says.removeprefix("nothing is left of ").partition(":")[0]
+        allowed = str(getattr(limits, limit))
+        stop = passed(limit, allowed, found.says.partition(": ")[2], allowed)
+        return Halt(reason="budget", says=found.says, limit=stop)
+    return None
+
+
 _URGENT = ("effect_unknown", "verdict_unknown", "tool_gone", "verdict_fail", "step_failed")
 
 
@@ -89,3 +108,24 @@ def _first(ends: Sequence[Ended], wanted: Callable[[Ended], bool]) -> Ended | No
 
 def _halt(reason: Reason, kind: str, ended: Ended) -> Halt:
     return Halt(reason=reason, kind=kind, step=ended.step, code=ended.code, says=ended.why)
+
+
+MOST_SAME = 2
+"""Repairs of one category of failure; where it comes back, another one would change nothing."""
+
+MOST_RISING = 3
+"""Model calls in a row, each larger than the one before, without progress."""
+
+
+def same_failure(view: RunView) -> bool:
+    """True if the newest failure is of a category that repairs have answered in vain."""
+    if not view.reflections:
+        return False
+    category = view.reflections[-1].failure_category
+    return view.repaired.count(category) >= MOST_SAME
+
+
+def tokens_rising(view: RunView) -> bool:
+    """True if the last rounds took more and more tokens, and got the run no further."""
+    last = view.idle_tokens[-MOST_RISING:]
+    return len(last) == MOST_RISING and all(a < b for a, b in pairwise(last))

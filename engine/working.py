@@ -104,7 +104,7 @@ class ModelCapability:
             step=trial.step.id,
             attempt_id=trial.attempt_id,
         )
-        return ModelCall(bench, self.spec, asking, asking.reserve())
+        return ModelCall(bench, self.spec, asking, await asking.reserve())
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +120,11 @@ class ModelCall:
     def asks(self) -> ModelAsked:
         """What it is asked."""
         return self.asking.at_most
+
+    @property
+    def charge(self) -> None:
+        """The call records its own cost."""
+        return
 
     async def make(self) -> Acted:
         """Ask; the call itself settles what was held back, and records what it cost."""

@@ -14,7 +14,6 @@ from plangate.journal.causes import GoalRevised, RunFollowed
 from plangate.journal.events import (
     AttemptEnded,
     AttemptStarted,
-    BudgetStopped,
     DraftRefused,
     GoalVerified,
     ModelCalled,
@@ -41,11 +40,17 @@ from plangate.journal.questions import (
     StopAsked,
     WorldMoved,
 )
+from plangate.journal.spending import (
+    BudgetStopped,
+    LimitRaised,
+    PartlyReported,
+    Reestimated,
+    SpendingLost,
+)
+from plangate.plan.spent import Spent
 from plangate.plan.value.frozen import thaw
 
 if TYPE_CHECKING:
-    from decimal import Decimal
-
     from plangate.journal.view import RunView
 
 
@@ -96,16 +101,21 @@ def _fingerprinted(event: Fingerprinted, view: RunView) -> None:
 def _outside_asked(event: OutsideAsked, view: RunView) -> None:
     if event.how == "rights":
         view.rights = event.output or event.error_code
+    if event.counted:
+        cost = Spent(usd=event.usd, tool_calls=1, seconds=event.latency_s)
+        _spend(view, cost, event.step)
 
 
 @change.register(ModelCalled)
 def _model_called(event: ModelCalled, view: RunView) -> None:
-    view.model_calls += 1
     seen = view.attempts.get(event.attempt_id or "")
     if seen is not None:
         view.attempts[seen.started.attempt_id] = replace(seen, answered=True)
-    view.tokens += event.input_tokens + event.output_tokens
-    _spend(view, event.usd)
+    tokens = event.input_tokens + event.output_tokens
+    _spend(view, Spent(usd=event.usd, tokens=tokens, model_calls=1), event.step)
+    view.idle_tokens.append(tokens)
+    if event.role in ("planner", "replanner"):
+        view.planning_usd.append(event.usd)
 
 
 @change.register(PlanProposed)
@@ -114,6 +124,8 @@ def _proposed(event: PlanProposed, view: RunView) -> None:
     view.version = event.version
     view.plans[event.version] = event
     view.replans += event.author.kind == "replanner"
+    if event.author.kind == "replanner" and view.reflections:
+        view.repaired.append(view.reflections[-1].failure_category)
     view.drafts += event.author.kind == "planner"
     view.steps = {step: seen for step, seen in view.steps.items() if step in carried}
     view.failed &= carried
@@ -132,6 +144,8 @@ def _proposed(event: PlanProposed, view: RunView) -> None:
 @change.register(PlanValidated)
 def _validated(event: PlanValidated, view: RunView) -> None:
     view.validated[event.version] = event
+    if event.valid:
+        view.idle_tokens.clear()
     if event.valid and view.redo is not None and view.redo.word == "revalidate":
         view.redo = None
 
@@ -168,6 +182,7 @@ def _decided(event: DecisionTaken, view: RunView) -> None:
         return
     view.decisions[event.question_id] = event
     view.decided[event.question_id] = view.seq
+    view.idle_tokens.clear()  # a person looked
     if event.decision not in ("escalate", "request_more_info"):  # what is asked about still stands
         view.open_trigger = None
     view.drafts = 0 if event.decision in ("changes", "edit") else view.drafts
@@ -210,6 +225,8 @@ def _approval(event: DecisionTaken, asked: QuestionAsked, view: RunView) -> None
 @change.register(InfoRead)
 def _info(event: InfoRead, view: RunView) -> None:
     view.info.append(event)
+    if event.called:
+        _spend(view, Spent(usd=event.usd, tool_calls=1), None)
 
 
 @change.register(WorldMoved)
@@ -228,7 +245,7 @@ def _released(event: StepReleased, view: RunView) -> None:
 def _attempt_started(event: AttemptStarted, view: RunView) -> None:
     tried = view.attempts[event.attempt_id] = AttemptView(event)
     view.tries[tried.unit] += 1
-    view.tool_calls += event.asks is None and "@" in event.capability
+    _spend(view, Spent(tool_calls=int(_calls_tool(event))), event.step)
     if event.plan_version == view.version:
         step = _step(view, event.step)
         attempts = (*step.attempts, event.attempt_id)
@@ -237,8 +254,11 @@ def _attempt_started(event: AttemptStarted, view: RunView) -> None:
 
 @change.register(AttemptEnded)
 def _attempt_ended(event: AttemptEnded, view: RunView) -> None:
-    _spend(view, event.usd)
     seen = view.attempts.get(event.attempt_id)
+    counted = seen is not None and _calls_tool(seen.started)
+    unmade = int(counted and (not event.called or event.reused == "ledger"))
+    cost = Spent(usd=event.usd, tool_calls=-unmade, seconds=event.latency_s)
+    _spend(view, cost, event.step)
     if seen is not None:
         view.attempts[event.attempt_id] = replace(seen, ended=event, ended_seq=view.seq)
 
@@ -272,6 +292,8 @@ def _step_ended(event: StepEnded, view: RunView) -> None:
         plan_version=event.plan_version,
     )
     _put(view, ended)
+    if event.status == "done":
+        view.idle_tokens.clear()
 
 
 @change.register(TriggerFired)
@@ -288,6 +310,32 @@ def _reflected(event: Reflected, view: RunView) -> None:
 @change.register(BudgetStopped)
 def _stopped(event: BudgetStopped, view: RunView) -> None:
     view.stopped = event
+
+
+@change.register(PartlyReported)
+def _partly_reported(event: PartlyReported, view: RunView) -> None:
+    view.partial = event.report
+
+
+@change.register(LimitRaised)
+def _raised(event: LimitRaised, view: RunView) -> None:
+    view.raised.append(event)
+
+
+@change.register(SpendingLost)
+def _spending_lost(event: SpendingLost, view: RunView) -> None:
+    lost = Spent(
+        usd=event.usd,
+        tokens=event.tokens,
+        model_calls=event.model_calls,
+        tool_calls=event.tool_calls,
+    )
+    _spend(view, lost, event.step)
+
+
+@change.register(Reestimated)
+def _reestimated(event: Reestimated, view: RunView) -> None:
+    view.reestimated.append(event)
 
 
 @change.register(StopAsked)
@@ -323,9 +371,17 @@ def _put(view: RunView, seen: StepView) -> None:
         view.failed.discard(seen.step)
 
 
+def _calls_tool(started: AttemptStarted) -> bool:
+    return started.asks is None and "@" in started.capability
+
+
 def _step(view: RunView, step: str) -> StepView:
     return view.steps.get(step) or StepView(step=step, plan_version=view.version)
 
 
-def _spend(view: RunView, usd: Decimal | None) -> None:
-    view.spent_usd = None if usd is None or view.spent_usd is None else view.spent_usd + usd
+def _spend(view: RunView, cost: Spent, step: str | None) -> None:
+    total = view.spent + cost
+    view.spent_usd, view.tokens = total.usd, total.tokens
+    view.tool_calls, view.model_calls = total.tool_calls, total.model_calls
+    if step is not None:
+        view.by_step[step] = view.by_step.get(step, Spent()) + cost

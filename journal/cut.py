@@ -8,6 +8,7 @@ and is paid for either way: the call is recorded at the most that was held back 
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from plangate.journal.events import AttemptEnded, ModelCalled
@@ -65,6 +66,7 @@ def _end(started: AttemptStarted, effects: Sequence[EffectRow]) -> AttemptEnded:
         (row for row in effects if row.step == started.step and row.state in UNSETTLED), None
     )
     row = own or open_one
+    made = row is not None or not started.ledgered  # of a read nobody knows: it may have cost
     plain = AttemptEnded(
         attempt_id=started.attempt_id,
         step=started.step,
@@ -73,6 +75,8 @@ def _end(started: AttemptStarted, effects: Sequence[EffectRow]) -> AttemptEnded:
         error_code=OWNER_GONE,
         error="its owner was gone before it ended",
         effect_key=row.effect_key if row is not None else None,
+        called=made,
+        usd=started.usd if made else Decimal(0),
     )
     if row is None or row.state == "compensated":
         return plain
@@ -83,3 +87,11 @@ def _end(started: AttemptStarted, effects: Sequence[EffectRow]) -> AttemptEnded:
     if row.state == "failed":
         return plain.model_copy(update={"status": "failed_terminal", "outcome": "permanent"})
     return plain.model_copy(update={"status": "outcome_unknown", "outcome": "unknown"})
+
+
+def was_not_made(view: RunView, act: str) -> bool:
+    """True if an attempt that the ledger watches over certainly made no call; see `ends_of_cut`."""
+    tried = view.attempts.get(act)
+    if tried is None:  # its beginning is on the disk before the ledger hears of it
+        return True
+    return tried.ended is not None and not tried.ended.called

@@ -26,6 +26,13 @@ from plangate.journal.questions import (
     WorldMoved,
 )
 from plangate.journal.reference import Ref
+from plangate.journal.spending import (
+    BudgetStopped,
+    LimitRaised,
+    PartlyReported,
+    Reestimated,
+    SpendingLost,
+)
 from plangate.plan.facts import PlanEstimate
 from plangate.plan.issue import Issue
 from plangate.plan.outcome import AttemptStatus, EffectState, Outcome, Says
@@ -183,6 +190,12 @@ class AttemptStarted(Frozen):
     input_versions: Args = Field(default_factory=dict, validate_default=True)
     """Versions of outside objects that the inputs showed, as `{"order://ORD-1": 8}`."""
 
+    usd: Decimal | None = Decimal(0)
+    """What is held back for it: charged in full if its owner dies before it can say more."""
+
+    ledgered: bool = False
+    """True if the ledger tells whether its body was called."""
+
 
 class AttemptEnded(Frozen):
     """A try ended, in exactly one way."""
@@ -206,6 +219,9 @@ class AttemptEnded(Frozen):
     effect_key: str | None = None
     reused: str = ""
     """Where the result came from instead of a call: `ledger`, `reconcile`, `poll`."""
+
+    called: bool = True
+    """False: the body was certainly not called, so it is no tool call and cost nothing."""
 
 
 class CallOverran(Frozen):
@@ -299,15 +315,6 @@ class Reflected(Frozen):
     by: str = "rules"
 
 
-class BudgetStopped(Frozen):
-    """A limit would have been passed."""
-
-    type: Literal["budget_stopped"] = "budget_stopped"
-    limit: str
-    spent: str
-    allowed: str
-
-
 class GoalVerified(Frozen):
     """The success criteria were checked against evidence."""
 
@@ -364,6 +371,10 @@ Event: TypeAlias = Annotated[
     | TriggerFired
     | Reflected
     | BudgetStopped
+    | PartlyReported
+    | LimitRaised
+    | SpendingLost
+    | Reestimated
     | StopAsked
     | GoalVerified
     | RunEnded,

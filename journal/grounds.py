@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Literal
 
 from plangate.journal.reference import Ref
@@ -48,3 +49,11 @@ class OutsideAsked(Frozen):
     outcome: Outcome = "success"
     error_code: str = ""
     error: str = ""
+    step: str | None = None
+    """Of a counted call: the step that it was made for; None: for the goal."""
+
+    counted: bool = False
+    """True for a tool call of its own: it counts against limits, beside the attempts."""
+
+    usd: Decimal | None = Decimal(0)
+    latency_s: float = 0.0

@@ -10,6 +10,7 @@ from plangate.journal.decisions import Decisions
 from plangate.journal.ledger import Ledger
 from plangate.journal.log import Log
 from plangate.journal.migrations import migrate
+from plangate.journal.reservations import Reservations
 from plangate.journal.retention import Retention
 from plangate.journal.runs import Runs
 from plangate.journal.store import Store, open_engine
@@ -32,6 +33,7 @@ class Journal:
         self.decisions = Decisions(store)
         self.artifacts = Artifacts(store)
         self.retention = Retention(store)
+        self.reservations = Reservations(store, clock)
         self.verified = VerifiedRuns(store)
 
     @classmethod

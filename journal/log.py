@@ -16,7 +16,6 @@ from pydantic_core import PydanticSerializationError
 from plangate.journal.artifacts import insert_artifacts, insert_uses, refs_in
 from plangate.journal.events import (
     EVENT,
-    BudgetStopped,
     Entry,
     Event,
     RunEnded,
@@ -30,6 +29,7 @@ from plangate.journal.questions import (
     StopAsked,
 )
 from plangate.journal.schema import EVENTS, RUNS
+from plangate.journal.spending import BudgetStopped
 from plangate.journal.store import is_again
 from plangate.journal.verified import note_verified
 from plangate.plan.errors import Conflict, JournalError

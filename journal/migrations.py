@@ -109,6 +109,22 @@ def _owners_of_effects(tx: sa.Connection) -> None:
     execute(tx, _OWNERS)
 
 
+_RESERVATIONS = (
+    """CREATE TABLE reservations (
+        row_id TEXT NOT NULL PRIMARY KEY, account TEXT NOT NULL, day TEXT NOT NULL,
+        run_id TEXT NOT NULL, epoch BIGINT NOT NULL, act TEXT NOT NULL, ledgered BIGINT NOT NULL,
+        state TEXT NOT NULL, nano_usd BIGINT, tokens BIGINT NOT NULL, tool_calls BIGINT NOT NULL,
+        model_calls BIGINT NOT NULL)""",
+    "CREATE INDEX reservations_by_day ON reservations (account, day)",
+    "CREATE INDEX reservations_by_run ON reservations (run_id)",
+)
+
+
+def _reservations(tx: sa.Connection) -> None:
+    """What was spent before, on the day of the change, counts for no day."""
+    execute(tx, _RESERVATIONS)
+
+
 def execute(tx: sa.Connection, statements: Iterable[str]) -> None:
     """Run the statements of a migration."""
     text = 'TEXT COLLATE "C"' if tx.dialect.name == "postgresql" else "TEXT"
@@ -117,7 +133,13 @@ def execute(tx: sa.Connection, statements: Iterable[str]) -> None:
 
 
 MIGRATIONS: Mapping[int, Migration] = MappingProxyType(
-    {1: _first_tables, 2: _uses_of_artifacts, 3: _verified_runs, 4: _owners_of_effects}
+    {
+        1: _first_tables,
+        2: _uses_of_artifacts,
+        3: _verified_runs,
+        4: _owners_of_effects,
+        5: _reservations,
+    }
 )
 """By the version each one leads to: 1, 2, 3, ... without gaps."""
 

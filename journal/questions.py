@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from decimal import Decimal
 from typing import Literal
 
 from pydantic import Field
@@ -71,6 +72,10 @@ class InfoRead(Frozen):
     """Why there is no output."""
 
     observed: tuple[str, ...] = ()
+    called: bool = False
+    """True if a tool was called for it: then it counts against limits."""
+
+    usd: Decimal | None = Decimal(0)
 
 
 class Moved(Frozen):

@@ -21,6 +21,7 @@ from plangate.journal.schema import (
     DECISIONS,
     EFFECTS,
     EVENTS,
+    RESERVATIONS,
     RUNS,
     VERIFIED,
     VOTES,
@@ -139,6 +140,7 @@ class Retention:
             events = tx.execute(sa.delete(EVENTS).where(EVENTS.c.run_id == run_id)).rowcount
             for table in (DECISIONS, VOTES, VERIFIED):
                 tx.execute(sa.delete(table).where(table.c.run_id == run_id))
+            _bury_reservations(tx, run_id)
             tx.execute(sa.delete(RUNS).where(this_run))
             return Removed(events, artifacts, kept)
 
@@ -198,6 +200,15 @@ def _bury_effects(tx: sa.Connection, run_id: str) -> int:
     output = sa.case((_is_used_by_another(run_id, EFFECTS.c.output), EFFECTS.c.output))
     kept = {"business_key": named, "plan_version": 0, "note": TOMBSTONE, "output": output}
     return tx.execute(sa.update(EFFECTS).where(of_run).values(**kept, **gone)).rowcount
+
+
+def _bury_reservations(tx: sa.Connection, run_id: str) -> None:
+    """Keep the amounts of the newest day: to delete a run gives nobody a second budget for it."""
+    other, of_run = RESERVATIONS.alias(), RESERVATIONS.c.run_id == run_id
+    newest = sa.select(sa.func.max(other.c.day)).where(other.c.account == RESERVATIONS.c.account)
+    past = RESERVATIONS.c.day < newest.scalar_subquery()
+    tx.execute(sa.delete(RESERVATIONS).where(of_run, past))
+    tx.execute(sa.update(RESERVATIONS).where(of_run).values(run_id="", act=""))
 
 
 def _refuse_unsettled(tx: sa.Connection, run_id: str) -> None:

@@ -174,6 +174,26 @@ VERIFIED = sa.Table(
 )
 """Runs that ended with their goal verified, and under which contracts and rules."""
 
+RESERVATIONS = sa.Table(
+    "reservations",
+    TABLES,
+    sa.Column("row_id", sa.Text, primary_key=True),
+    _text("account"),
+    _text("day"),
+    _text("run_id"),
+    _number("epoch"),
+    _text("act"),
+    _number("ledgered"),
+    _text("state"),
+    sa.Column("nano_usd", sa.BigInteger, nullable=True),
+    _number("tokens"),
+    _number("tool_calls"),
+    _number("model_calls"),
+    sa.Index("reservations_by_day", "account", "day"),
+    sa.Index("reservations_by_run", "run_id"),
+)
+"""What acts may take or took of their principal's day; `nano_usd` is null where nobody knows."""
+
 ARTIFACT_USES = sa.Table(
     "artifact_uses",
     TABLES,

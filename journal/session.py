@@ -11,12 +11,16 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Self
 
 from plangate.journal.artifacts import ref_of
-from plangate.journal.cut import ends_of_cut, has_cut
+from plangate.journal.cut import ends_of_cut, has_cut, was_not_made
 from plangate.journal.events import Event, RunResumed
 from plangate.journal.points import reached
+from plangate.journal.purse import Purse
+from plangate.journal.reservations import account_of
+from plangate.journal.spending import SpendingLost
 from plangate.journal.stop import Stop
 from plangate.journal.view import RunView, fold
 from plangate.journal.writer import Writer
+from plangate.plan.spent import Spent
 from plangate.plan.value.frozen import F, Frozen, load_json, parse
 
 if TYPE_CHECKING:
@@ -59,6 +63,9 @@ class Session:
         # Sync tools report from their own threads; view and queue must have one order.
         self._one_at_a_time = threading.Lock()
         self._closed = False
+        account = account_of(run.principal)
+        self.purse = Purse(journal.reservations, lease, account)
+        """What this owner takes of its principal's day."""
 
     @classmethod
     def open(cls, journal: Journal, run_id: str, owner: str, ttl_s: float) -> Session:
@@ -86,19 +93,42 @@ class Session:
         reached("session.opened")
         if view.seq:
             session.emit(RunResumed(owner=owner))
-        return session._close_cut()
+        try:
+            session._close_cut()
+            if view.seq:
+                session._take_back()
+        except BaseException:
+            session.close()
+            raise
+        return session
 
-    def _close_cut(self) -> Self:
+    def _close_cut(self) -> None:
         """End the attempts that the owner before left without an end."""
         if has_cut(self.view):
-            try:
-                rows = self.journal.ledger.list(run_id=self.run.run_id)
-                for ended in ends_of_cut(self.view, rows):
-                    self.emit(ended)
-            except BaseException:
-                self.close()
-                raise
-        return self
+            rows = self.journal.ledger.list(run_id=self.run.run_id)
+            for ended in ends_of_cut(self.view, rows):
+                self.emit(ended)
+
+    def _take_back(self) -> None:
+        """End what the owner before held back; only what certainly did not happen is free again."""
+        left = self.journal.reservations.left_behind(self.lease)
+        if not left:
+            return
+        free = {e.row_id for e in left if e.ledgered and was_not_made(self.view, e.act)}
+        lost = [each for each in left if each.row_id not in free]
+        # Attempts were charged at their end, see `ends_of_cut`; of other calls nobody else knows.
+        tried = self.view.attempts
+        asked = [each for each in lost if each.asked.model_calls and each.act not in tried]
+        if asked:
+            whole = sum((each.asked for each in asked), Spent())
+            acts = tuple(each.act for each in asked)
+            self.emit(
+                SpendingLost(
+                    acts=acts, usd=whole.usd, tokens=whole.tokens, model_calls=whole.model_calls
+                )
+            )
+            self.flush()
+        self.journal.reservations.take_back(self.lease, free, [each.row_id for each in lost])
 
     def emit(self, event: Event) -> None:
         """Record an event and apply it to the view; does not wait for the disk.
@@ -181,6 +211,7 @@ class Session:
         self._closed = True
         try:
             self._writer.close()
+            self.purse.close()
         finally:
             self.journal.runs.release(self.lease)
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from plangate.journal.changes import change
 from plangate.journal.progress import AttemptView, StepView, newest
 from plangate.plan.errors import JournalError
+from plangate.plan.spent import Spent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from plangate.journal.causes import Cause, GoalRevised, RunFollowed
     from plangate.journal.events import (
-        BudgetStopped,
         DraftRefused,
         Entry,
         Event,
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         WorldMoved,
     )
     from plangate.journal.reference import Ref
+    from plangate.journal.spending import BudgetStopped, LimitRaised, Reestimated
     from plangate.plan.verdict import Verdict
 
 __all__ = ["AttemptView", "RunView", "StepView", "fold"]
@@ -152,6 +153,25 @@ class RunView:
     """The newest trigger that no decision and no new plan version has answered."""
 
     reflections: list[Reflected] = field(default_factory=list)
+    by_step: dict[str, Spent] = field(default_factory=dict)
+    """By step, over all plan versions: calls of its attempts and checks, and what they took."""
+
+    raised: list[LimitRaised] = field(default_factory=list)
+    """Limits that people raised, oldest first."""
+
+    reestimated: list[Reestimated] = field(default_factory=list)
+    repaired: list[str] = field(default_factory=list)
+    """Failure categories that were answered by a repaired plan, oldest first."""
+
+    idle_tokens: list[int] = field(default_factory=list)
+    """Tokens of each model call since the run last got further."""
+
+    planning_usd: list[Decimal | None] = field(default_factory=list)
+    """What each call of a planner or replanner cost."""
+
+    partial: Ref = ""
+    """The report of the newest stop at a limit."""
+
     spent_usd: Decimal | None = Decimal(0)
     """None from the first unknown price on: an unknown part makes an unknown sum."""
 
@@ -163,7 +183,7 @@ class RunView:
     """Calls that were made, usable or not."""
 
     tool_calls: int = 0
-    """Attempts of tool steps; one whose result came from the ledger counts too."""
+    """Calls of tools: each attempt that made one, each look at the world beside the steps."""
 
     replans: int = 0
     """Plan versions written by the replanner."""
@@ -193,6 +213,16 @@ class RunView:
         tried = newest(self.attempts, seen.attempts if seen is not None else ())
         units = dict.fromkeys((step, *(each.unit for each in tried)))
         return [verdict for unit in units for verdict in self.verdicts.get(unit, ())]
+
+    @property
+    def spent(self) -> Spent:
+        """What the run has taken so far."""
+        return Spent(
+            usd=self.spent_usd,
+            tokens=self.tokens,
+            tool_calls=self.tool_calls,
+            model_calls=self.model_calls,
+        )
 
     @property
     def pending_questions(self) -> tuple[QuestionAsked, ...]:

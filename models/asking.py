@@ -8,6 +8,7 @@ from decimal import Decimal
 from time import monotonic
 from typing import TYPE_CHECKING, Generic, Required, TypedDict
 
+from plangate.budget.meter import Act
 from plangate.budget.prices import PriceBook, Usage, most_cost, usage_cost
 from plangate.budget.tokens import Counted, count_text
 from plangate.journal.asked import ModelAsked
@@ -83,7 +84,7 @@ class Asking(Generic[T]):
         Raises:
             BudgetExceeded: It would pass a limit; it was not made.
         """
-        return await self.made(self.reserve())
+        return await self.made(await self.reserve())
 
     async def made(self, reservation: Reservation | None) -> Reply[T] | Fault:
         """Make one attempt, and settle what was reserved for it."""
@@ -118,20 +119,25 @@ class Asking(Generic[T]):
             return Reply(text=raw.text, value=None, flaws=read, cut_off=cut_off)
         return Reply(text=raw.text, value=read, cut_off=cut_off)
 
-    def reserve(self) -> Reservation | None:
+    async def reserve(self) -> Reservation | None:
         """Hold back the most that an attempt may cost; None where nothing is limited.
 
         Raises:
             BudgetExceeded: A limit would be passed.
         """
-        meter = self.metered.get("meter")
+        meter, attempt_id = self.metered.get("meter"), self.metered.get("attempt_id")
         if meter is None:
             return None
-        return meter.reserve(
+        # The beginning of an attempt is on the disk before its model is asked.
+        act = Act(
+            attempt_id or self.role, self.metered.get("step"), ledgered=attempt_id is not None
+        )
+        return await meter.areserve(
             "model",
             usd=most_cost(self._most, self.model.name, self.metered["book"]),
             tokens=self._most.total,
             elapsed_s=self.metered.get("elapsed_s", 0.0),
+            act=act,
         )
 
     @property

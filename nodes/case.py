@@ -24,6 +24,7 @@ from plangate.journal.runs import Run
 from plangate.journal.session import Session
 from plangate.journal.view import RunView
 from plangate.nodes.kit import Kit
+from plangate.nodes.raised import raised
 from plangate.plan.catalog import Catalog
 from plangate.plan.facts import Facts, Rights
 from plangate.plan.outcome import OVER
@@ -122,6 +123,7 @@ class Case:
             history=self.kit.history(self.catalog),
             denied=Denials(cast("Session", self), self.kit.registry).now(),  # reads view and load
             turned_down=view.turned_down,
+            raised=raised(view.raised),
             now=self.kit.now(),
         )
 

@@ -34,15 +34,16 @@ def ending_of(view: RunView) -> Ending:
 
 
 def _of_itself(view: RunView) -> Ending:
+    if view.stopped is not None:
+        stop = view.stopped
+        needs = f", {stop.needs} more needed" if stop.needs else ""
+        why = f"{stop.limit}: {stop.spent} of {stop.allowed} spent and reserved{needs}"
+        return Ending("stopped", "unknown", why)
     checked = view.validated.get(view.version)
     if checked is None or not checked.valid:
         return Ending("failed", "fail", _issues(view))
     if checked.content_hash in view.rejected:
         return Ending("rejected", "fail", _rejection(view))
-    if view.stopped is not None:
-        stop = view.stopped
-        why = f"{stop.limit}: {stop.spent} of {stop.allowed}"
-        return Ending("stopped", "unknown", why)
     if view.goal_verified is not None and view.goal_verified.says == "pass":
         return Ending("completed", "pass")
     return _after(view.triggers[-1]) if view.triggers else _UNJUDGED

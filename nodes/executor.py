@@ -11,10 +11,11 @@ from plangate.engine.release import refused_now
 from plangate.engine.triggers import Halt, Reason
 from plangate.graph.heed import stopped
 from plangate.graph.state import State
-from plangate.journal.events import BudgetStopped, TriggerFired
+from plangate.journal.events import TriggerFired
 from plangate.journal.points import reached
 from plangate.journal.session import Session
 from plangate.nodes.kit import Kit
+from plangate.nodes.limited import stop_of
 from plangate.nodes.madeof import CONTRACTS_CHANGED, compared
 from plangate.nodes.undo import mark_undone
 
@@ -79,8 +80,7 @@ def _outdated(session: Session, kit: Kit, bench: Bench) -> bool:
 
 def _record(session: Session, halt: Halt) -> None:
     if halt.limit is not None:
-        limit, spent, allowed = halt.limit
-        session.emit(BudgetStopped(limit=limit, spent=spent, allowed=allowed))
+        session.emit(stop_of(halt.limit, halt.step))
     elif halt.reason not in ("done", "question"):
         session.emit(
             TriggerFired(

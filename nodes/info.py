@@ -11,8 +11,9 @@ from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
-from plangate.engine.bench import Bench
 from plangate.engine.call import Returned, call, context_for
+from plangate.engine.charge import Charge, hold
+from plangate.engine.classify import Failure
 from plangate.journal.questions import (
     InfoRead,
 )
@@ -101,24 +102,23 @@ async def _made(
     refusal = bench.policy.permits(tool.spec, bench.rights)
     if refusal is not None or not isinstance(args, Mapping):
         return made.model_copy(update={"says": refusal or "it has no arguments"})
-    got = await _called(bench, tool, args, question_id)
-    if isinstance(got, str):
-        return made.model_copy(update={"says": got})
+    try:
+        charge = await hold(bench, tool.spec, f"{question_id}-{name}", None)
+    except BudgetExceeded as exc:
+        return made.model_copy(update={"says": str(exc)})
+    got = await _called(charge, tool, args)
+    made = made.model_copy(update={"called": charge.began, "usd": charge.usd})
+    if not isinstance(got, Returned):
+        return made.model_copy(update={"says": f"{got.code}: {got.says}"})
     observed = evidence_of(tool.spec, args, got.output)
     return made.model_copy(update={"output": session.put(got.output), "observed": observed})
 
 
-async def _called(
-    bench: Bench, tool: Tool, args: Mapping[str, Json], question_id: str
-) -> Returned | str:
-    """Call once, within the budget; a text says why nothing came back."""
+async def _called(charge: Charge, tool: Tool, args: Mapping[str, Json]) -> Returned | Failure:
+    bench, by = charge.bench, charge.reservation.act.name
     try:
-        held = bench.meter.reserve("tool", usd=tool.spec.usd, elapsed_s=bench.elapsed_s())
-    except BudgetExceeded as exc:
-        return str(exc)
-    context = await context_for(bench, "", f"{question_id}-{tool.spec.name}", tool.spec)
-    try:
-        got = await call(tool, args, context, bench.overran)
+        context = await context_for(bench, "", by, tool.spec)
+        charge.begin()
+        return await call(tool, args, context, bench.overran)
     finally:
-        bench.meter.release(held)
-    return got if isinstance(got, Returned) else f"{got.code}: {got.says}"
+        charge.close()

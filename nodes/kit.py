@@ -14,7 +14,7 @@ from typing import Any
 from langgraph.config import get_stream_writer
 
 from plangate.budget.estimate import estimate
-from plangate.budget.meter import Meter
+from plangate.budget.meter import Day, Meter, Steps
 from plangate.budget.prices import PriceBook
 from plangate.engine.authorizer import Authorizer, RecordedRights, rights_now
 from plangate.engine.bench import Bench
@@ -25,10 +25,12 @@ from plangate.journal.clock import not_before
 from plangate.journal.plans import plan_of
 from plangate.journal.session import Session
 from plangate.models.chat import model_name
+from plangate.nodes.raised import raised
 from plangate.nodes.worked import worked_before_s
 from plangate.plan.catalog import Catalog
 from plangate.plan.errors import ConfigError, PlangateError
 from plangate.plan.facts import Facts, History, PlanEstimate, Rights
+from plangate.plan.limits import with_raises
 from plangate.plan.policy import Policy
 from plangate.plan.repair import RepairRule
 from plangate.plan.templates import Template
@@ -162,6 +164,7 @@ class Kit:
             denied=Denials(session, self.registry).now(),
             turned_down=session.view.turned_down,
             step_model=self.step_model_name,
+            raised=raised(session.view.raised),
             now=self.now(),
         )
 
@@ -185,30 +188,38 @@ class Kit:
         )
         return History(verified=dict(found))
 
-    def limits(self, said: Budget) -> Budget:
-        """Return a plan's budget, the agent's where it says nothing, and never above the policy."""
+    def limits(self, session: Session, said: Budget) -> Budget:
+        """Return the limits of a run.
+
+        A plan's budget, the agent's where it says nothing, what a person raised, and never above
+        the policy.
+        """
         silent = {
             name: getattr(self.budget, name)
             for name in Budget.model_fields
             if getattr(said, name) is None
         }
-        return self.policy.capped(said.model_copy(update=silent))
+        filled = said.model_copy(update=silent)
+        return self.policy.capped(with_raises(filled, raised(session.view.raised)))
 
     def meter(self, session: Session, limits: Budget) -> Meter:
         """Return the limits of a run, with what its journal says is spent."""
-        view = session.view
+        view, caps = session.view, self.policy.limits
         return Meter(
-            self.limits(limits),
+            self.limits(session, limits),
             clock=self.now,
-            spent_usd=view.spent_usd,
-            spent_tokens=view.tokens,
-            tool_calls=view.tool_calls,
-            model_calls=view.model_calls,
+            spent=view.spent,
+            steps=Steps(caps.step, view.by_step),
+            day=Day(session.purse, caps.day),
         )
 
     def worker(self) -> StepModel | None:
         """Return the model of model steps as the engine asks it."""
         return None if self.step_model is None else StepModel(self.step_model, self.book)
+
+    def worked_s(self, session: Session, plan: Plan) -> float:
+        """Return for how long the run has worked before now, waiting for people not counted."""
+        return worked_before_s(session, plan, self.limits(session, plan.budget))
 
     def bench(
         self, session: Session, plan: Plan, report: Callable[[Any], None] | None = None
@@ -239,5 +250,5 @@ class Kit:
             authorizer=self.authorizer,
             credentials=self.credentials,
             step_model=self.worker(),
-            started_s=time.monotonic() - worked_before_s(session, plan, self.limits(plan.budget)),
+            started_s=time.monotonic() - self.worked_s(session, plan),
         )

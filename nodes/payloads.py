@@ -114,6 +114,9 @@ def ask_step(session: Session, plan: Plan, step: Step, asking: Asking) -> dict[s
     )
 
 
+_GO_ON = {"over_plan": "Go on up to the limits (`retry`)"}
+
+
 def ask_failure(
     session: Session, plan: Plan, fired: TriggerFired, asking: Asking
 ) -> dict[str, Any]:
@@ -131,11 +134,12 @@ def ask_failure(
     ]
     details: dict[str, Json] = {"trigger": fired.kind, "code": fired.code, "done_steps": done}
     effect = fired.kind == "effect_unknown"
+    again = _GO_ON.get(fired.kind, "Try again")
     asks = (
         f"{fired.step}: it is not known whether this happened ({fired.says or fired.code}). "
         "Look outside, then settle it as done or failed, or have it asked again, or stop."
         if effect
-        else f"{fired.kind}: {fired.says or fired.code}. Try again, or stop?"
+        else f"{fired.kind}: {fired.says or fired.code}. {again}, or stop?"
     )
     kind: Literal["effect", "escalation"] = "effect" if effect else "escalation"
     return question_payload(

@@ -125,7 +125,15 @@ def _brief(session: Session, kit: Kit, issues: tuple[Issue, ...]) -> Brief:
         policy=kit.policy,
         budget=kit.budget,
         issues=issues,
-        feedback="\n".join(said_by_people(session)),
+        feedback="\n".join((*said_by_people(session), *_to_compress(session))),
+    )
+
+
+def _to_compress(session: Session) -> tuple[str, ...]:
+    """Tell a planner that plans anew what the last look at the limits said."""
+    weighed = session.view.reestimated[-1:]
+    return tuple(
+        f"Plan less: {each.says}" for each in weighed if each.decision in ("compress", "ask")
     )
 
 

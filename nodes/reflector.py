@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from plangate.engine.triggers import MOST_SAME, same_failure
 from plangate.graph.state import State
 from plangate.journal.events import Reflected, TriggerFired
 from plangate.journal.points import reached
@@ -34,12 +35,25 @@ async def reflector(_: State, session: Session, kit: Kit) -> dict[str, Any]:
     reached("reflection.made")
     session.emit(_reflection(session, fired, rule))
     if rule is not None and not rule.needs_person and rule.scope == "local":
-        if session.view.replans < plan.budget.max_replans:
-            return {"go": "replanner"}
-        return {"go": "human_gate"}
+        return {"go": "replanner" if _may_repair(session, kit, plan) else "human_gate"}
     if fired.kind == "tool_gone" or (rule is not None and rule.scope == "terminate"):
         return {"go": "settle"}
     return {"go": "human_gate"}
+
+
+def _may_repair(session: Session, kit: Kit, plan: Plan) -> bool:
+    """True while the cap on repairs is not reached and repairing leads anywhere; nobody else asks.
+
+    The cap is the run's: what the plan says, what a person raised, never above the policy.
+    """
+    if session.view.replans >= kit.limits(session, plan.budget).max_replans:
+        return False
+    if not same_failure(session.view):
+        return True
+    category = session.view.reflections[-1].failure_category
+    says = f"{category} came back after {MOST_SAME} repairs of it"
+    session.emit(TriggerFired(kind="diverging", code="same_failure", says=says))
+    return False
 
 
 def _rule(kit: Kit, plan: Plan, fired: TriggerFired) -> RepairRule | None:

@@ -24,6 +24,8 @@ from plangate.plan.value.plan import Plan
 from plangate.plan.value.step import Step
 from plangate.plan.verdict import Verdict
 
+_ENDED = ("done", "skipped", "cancelled", "failed", "unknown", "handed_over")
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -171,8 +173,31 @@ def report_of(
         ],
         "changed_by_people": list(changed_by_people(session)),
         "claims": [claim.shown() for claim in claims],
+        "stopped": _stopped(view, plan),
+        "limits_raised": [each.model_dump(mode="json") for each in view.raised],
+        "weighed": [each.model_dump(mode="json") for each in view.reestimated],
         "estimate": _estimate(view),
         "actual": _actual(view),
+    }
+
+
+def _stopped(view: RunView, plan: Plan | None) -> dict[str, Json] | None:
+    """Say which limit stopped the run, what is done, what is not, and what to do."""
+    stop = view.stopped
+    if stop is None:
+        return None
+    every = [step.id for step in plan.steps] if plan else []
+    status = {step: seen.status for step, seen in view.steps.items()}
+    done = [step for step in every if status.get(step) in _ENDED]
+    return {
+        "limit": stop.limit,
+        "spent": stop.spent,
+        "needs": stop.needs,
+        "allowed": stop.allowed,
+        "step": stop.step,
+        "done": list(done),
+        "not_done": [step for step in every if step not in done],
+        "what_to_do": stop.hint.replace(" RUN ", f" {view.run_id} "),
     }
 
 

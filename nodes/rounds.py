@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from plangate.engine.triggers import tokens_rising
 from plangate.journal.view import RunView
 from plangate.plan.issue import Issue
 
@@ -12,9 +13,10 @@ MOST_REPAIRS = 2
 def may_draft(view: RunView) -> bool:
     """True while a model's next draft could be better than its last.
 
-    Not after `MOST_REPAIRS` repairs, and not if the last two drafts had the same issues.
+    Not after `MOST_REPAIRS` repairs, not if the last two drafts had the same issues, and not if
+    the last calls of models took more and more tokens.
     """
-    return view.drafts <= MOST_REPAIRS and not _stuck(view)
+    return view.drafts <= MOST_REPAIRS and not _stuck(view) and not tokens_rising(view)
 
 
 def _stuck(view: RunView) -> bool:

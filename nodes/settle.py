@@ -14,6 +14,7 @@ from plangate.journal.events import RunEnded, VerifiedAs
 from plangate.journal.ledger import UNSETTLED, EffectRow
 from plangate.journal.points import reached
 from plangate.journal.session import Session
+from plangate.journal.spending import PartlyReported
 from plangate.nodes.ending import Ending, ending_of
 from plangate.nodes.kit import Kit
 from plangate.nodes.report import Claim, claims_of, report_of
@@ -123,6 +124,7 @@ def _told(session: Session) -> dict[str, Any]:
 
 def _close(session: Session, ending: Ending, plan: Plan | None, report: str) -> None:
     if ending.ending == "stopped":
+        session.emit(PartlyReported(report=report))
         return
     session.emit(
         RunEnded(
@@ -150,5 +152,5 @@ def _verified_as(session: Session, ending: Ending, plan: Plan | None) -> Verifie
 
 def _small(report: dict[str, Any]) -> dict[str, Any]:
     """What the caller of `invoke` sees; the whole report lies in the journal."""
-    keys = ("run_id", "ending", "verdict", "why", "plan_versions", "estimate", "actual")
+    keys = ("run_id", "ending", "verdict", "why", "plan_versions", "estimate", "actual", "stopped")
     return {key: report.get(key) for key in keys}

@@ -22,9 +22,9 @@ def worked_before_s(session: Session, plan: Plan, limits: Budget) -> float:
 def worked_s(entries: Iterable[Entry]) -> float:
     """Return for how many seconds at least one attempt was under way.
 
-    An attempt that never ended, since its process died, counts up to nothing that is known.
+    An attempt whose process died counts up to the last that is known of that process.
     """
-    total, began, under_way = 0.0, None, set[str]()
+    total, began, under_way, last = 0.0, None, set[str](), None
     for entry in entries:
         event = entry.event
         if isinstance(event, AttemptStarted):
@@ -35,5 +35,8 @@ def worked_s(entries: Iterable[Entry]) -> float:
             if not under_way and began is not None:
                 total += max(0.0, (entry.at - began).total_seconds())
         elif event.type == "run_resumed":
+            if under_way and began is not None and last is not None:
+                total += max(0.0, (last - began).total_seconds())
             under_way.clear()
+        last = entry.at
     return total

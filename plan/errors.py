@@ -148,18 +148,27 @@ class BudgetExceeded(PlangateError):
         limit: Name of the limit, as `max_usd`.
         spent: What is spent and reserved already, as text.
         allowed: The limit itself, as text.
+        needs: What the next act would take, as text.
     """
 
     code = "budget"
     exit_code = 10
 
     def __init__(
-        self, what: str, *, hint: str = "", limit: str = "", spent: str = "", allowed: str = ""
+        self,
+        what: str,
+        *,
+        hint: str = "",
+        limit: str = "",
+        spent: str = "",
+        allowed: str = "",
+        needs: str = "",
     ) -> None:
         super().__init__(what, hint=hint)
         self.limit = limit
         self.spent = spent
         self.allowed = allowed
+        self.needs = needs
 
 
 class WaitingForPerson(PlangateError):

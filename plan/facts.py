@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from plangate.plan.limits import with_raises
 from plangate.plan.value.frozen import Frozen
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from plangate.plan.catalog import Catalog
     from plangate.plan.flow.denial import Denial
     from plangate.plan.policy import Policy
+    from plangate.plan.value.plan import Budget
 
 
 class Rights(Frozen):
@@ -90,6 +93,7 @@ class Facts:
         turned_down: Who asked for another plan than the last one they saw, if nothing was approved
             since; empty: nobody.
         step_model: Name of the chat model that carries out model steps; None: there is none.
+        raised: Limits of this run that a person raised, by name.
         now: The current time (aware, UTC).
     """
 
@@ -101,4 +105,9 @@ class Facts:
     denied: tuple[Denial, ...] = ()
     turned_down: str = ""
     step_model: str | None = None
+    raised: Mapping[str, Any] = field(default_factory=dict)
     now: datetime
+
+    def limits(self, budget: Budget) -> Budget:
+        """Return a plan's budget as it holds: as a person raised it, never above the policy."""
+        return self.policy.capped(with_raises(budget, self.raised))

@@ -56,8 +56,16 @@ as a whole: half a policy is none.
     auto_usd = "0.50"
     first_time = "selective"
 
-    [budget]
+    [limits.step]                    # of one step, all its attempts and checks together
+    max_tool_calls = 20
+    max_seconds = 120
+
+    [limits.run]                     # of one run; a person who raises a limit stays below it
     max_usd = "2.00"
+    max_replans = 3
+
+    [limits.day]                     # of one principal, over all runs, midnight to midnight UTC
+    max_usd = "20.00"
 """
 
 from __future__ import annotations
@@ -70,6 +78,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field, ValidationError
 
 from plangate.plan.errors import ConfigError
+from plangate.plan.limits import RUN_CAPS, Limits
 from plangate.plan.policy_rules import (
     Autonomy,
     LabelRule,
@@ -81,7 +90,6 @@ from plangate.plan.policy_rules import (
     ToolRule,
 )
 from plangate.plan.value.frozen import Frozen, canonical, digest, fault_in_text, parse
-from plangate.plan.value.plan import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -89,6 +97,7 @@ if TYPE_CHECKING:
     from plangate.plan.catalog import ToolSpec
     from plangate.plan.facts import Rights
     from plangate.plan.value.frozen import Json
+    from plangate.plan.value.plan import Budget
 
 __all__ = [
     "Autonomy", "LabelRule", "Policy", "Quorum", "Require", "Threshold", "Tier", "Tiers",
@@ -116,8 +125,8 @@ class Policy(Frozen):
     labels: tuple[LabelRule, ...] = ()
     autonomy: Autonomy = Field(default_factory=Autonomy)
     tiers: Tiers = Field(default_factory=Tiers)
-    budget: Budget | None = None
-    """Caps on what a plan may ask for; None: no caps."""
+    limits: Limits = Field(default_factory=Limits)
+    """What no step, run or day of a principal goes over."""
 
     @classmethod
     def from_toml(cls, text: str) -> Policy:
@@ -136,10 +145,10 @@ class Policy(Frozen):
             raise ConfigError(
                 "policy has no `schema = 1`", hint="Write `schema = 1` as its first line."
             )
-        if wrong := sorted(_KEYS.keys() & data.keys()):
+        if wrong := sorted(_MEANT.keys() & data.keys()):
             raise ConfigError(
                 f"policy line {_line_of(text, wrong)}: unknown key {wrong[0]!r}",
-                hint=f"Write [[{_KEYS[wrong[0]]}]].",
+                hint=f"Write {_MEANT[wrong[0]]}.",
             )
         return _read(cls, data, text)
 
@@ -186,9 +195,8 @@ class Policy(Frozen):
 
     def capped(self, budget: Budget) -> Budget:
         """Return a plan's budget under the policy's caps: of each limit the smaller counts."""
-        if self.budget is None:
-            return budget
-        least = {name: _least(getattr(budget, name), getattr(self.budget, name)) for name in _CAPS}
+        caps = self.limits.run
+        least = {name: _least(getattr(budget, name), getattr(caps, name)) for name in RUN_CAPS}
         return budget.model_copy(update=least)
 
     def over_threshold(self, tool: str, args: Mapping[str, Json]) -> str | None:
@@ -208,17 +216,6 @@ class Policy(Frozen):
         return None
 
 
-_CAPS = (
-    "max_usd",
-    "max_tokens",
-    "max_seconds",
-    "max_model_calls",
-    "max_tool_calls",
-    "max_replans",
-    "deadline",
-)
-
-
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(names))
 
@@ -236,6 +233,7 @@ _FIELDS = {
     "label": "labels",
 }
 _KEYS = {field: key for key, field in _FIELDS.items()}
+_MEANT = {key: f"[[{name}]]" for key, name in _KEYS.items()} | {"budget": "[limits.run]"}
 _HINT = "Correct it; the docstring of plangate.plan.policy shows every key."
 
 
@@ -253,11 +251,13 @@ def _read(kind: type[Policy], data: dict[str, object], text: str) -> Policy:
 
 def _line_of(text: str, where: list[str]) -> int:
     lines = text.splitlines()
-    start, keys = 0, where
-    headers = [at for at, line in enumerate(lines) if _is_header(line, where[0])]
-    if headers:
-        nth = int(where[1]) if len(where) > 1 and where[1].isdecimal() else 0
-        start, keys = headers[min(nth, len(headers) - 1)], where[1:]
+    start, keys, headers = 0, where, list[int]()
+    for depth in range(len(where), 0, -1):
+        headers = [at for at, line in enumerate(lines) if _is_header(line, ".".join(where[:depth]))]
+        if headers:
+            nth = int(where[depth]) if len(where) > depth and where[depth].isdecimal() else 0
+            start, keys = headers[min(nth, len(headers) - 1)], where[depth:]
+            break
     for at in range(start, len(lines)):
         if at > start and headers and lines[at].lstrip().startswith("["):
             break

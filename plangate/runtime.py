@@ -38,6 +38,7 @@ from plangate.nodes.decide import Counted, Refused, decide
 from plangate.nodes.executor import executor
 from plangate.nodes.human_gate import human_gate
 from plangate.nodes.kit import Kit, LazyWorld
+from plangate.nodes.limited import within_limits
 from plangate.nodes.madeof import away, look_back
 from plangate.nodes.planner import planner
 from plangate.nodes.reflector import reflector
@@ -309,8 +310,7 @@ class Runtime:
             look_back(session, kit)
             if go := away(name, session):
                 return {"go": go}
-            update: Mapping[str, Any] = await body(state, session, kit)
-            return update
+            return await within_limits(body, state, session, kit)
 
         return node
 

@@ -79,7 +79,7 @@ CHECKS: tuple[LayerCheck, ...] = (money, time, calls, tokens)
 
 
 def _least(ground: Ground, limit: str) -> Decimal | float | int | None:
-    capped = ground.facts.policy.capped(ground.plan.budget)
+    capped = ground.facts.limits(ground.plan.budget)
     least: Decimal | float | int | None = getattr(capped, limit)
     return least
 

@@ -136,6 +136,13 @@ def say_waiting(view: RunView) -> None:
     if view.drained:
         say(f"drained; go on with: plangate run resume {view.run_id}{again}")
         return
+    if view.stopped:
+        say(f"stopped at {view.stopped.limit}; {_what_to_do(view)}")
     for question in view.pending_questions:
         say(f"waiting for {question.audience}: {question.kind} {question.question_id}")
         say(f"answer with: plangate approve {question.question_id}{again}")
+
+
+def _what_to_do(view: RunView) -> str:
+    stop = view.stopped
+    return "" if stop is None else stop.hint.replace(" RUN ", f" {view.run_id} ")

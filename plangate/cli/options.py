@@ -179,6 +179,21 @@ def inputs_option(command: F) -> F:
     )(command)  # fmt: skip
 
 
+def raise_option(command: F) -> F:
+    """`--raise LIMIT=AMOUNT`, any number of times: a person's decision, recorded."""
+    return click.option(
+        "--raise", "raised", metavar="LIMIT=AMOUNT", multiple=True, callback=_amounts,
+        help="Raise a limit of this run first, as max_usd=2.00; recorded under your name, never"
+        " above the policy's cap. Repeatable.",
+    )(command)  # fmt: skip
+
+
+def _amounts(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> Mapping[str, str]:
+    pairs = pairs_of(given)  # refuses what is no pair, and what is given twice
+    said = dict(each.partition("=")[::2] for each in given)
+    return {name.strip(): said[name].strip() for name in said if name.strip() in pairs}
+
+
 def change_option(command: F) -> F:
     """`--inputs k=v`, any number of times: other inputs than the run was started with."""
     return click.option(

@@ -9,7 +9,6 @@ from plangate.journal.causes import GoalRevised, RunFollowed
 from plangate.journal.events import (
     AttemptEnded,
     AttemptStarted,
-    BudgetStopped,
     CallOverran,
     EffectMoved,
     GoalVerified,
@@ -30,6 +29,7 @@ from plangate.journal.questions import (
     QuestionAsked,
     StopAsked,
 )
+from plangate.journal.spending import BudgetStopped, LimitRaised, Reestimated, SpendingLost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -167,7 +167,23 @@ def _called(event: ModelCalled) -> list[Part]:
 
 
 def _stopped(event: BudgetStopped) -> list[Part]:
-    return [("budget", "bold red"), event.limit, event.spent]
+    spent = f"{event.spent} of {event.allowed}"
+    needs = f"{event.needs} more needed" if event.needs else ""
+    return [("budget", "bold red"), event.step or "", event.limit, spent, needs]
+
+
+def _raised(event: LimitRaised) -> list[Part]:
+    said = ", ".join(f"{name} {was} to {event.limits[name]}" for name, was in event.was.items())
+    return [("limit", "bold"), f"raised by {event.by}:", said, event.reason]
+
+
+def _weighed(event: Reestimated) -> list[Part]:
+    took = f"{event.step} is {event.trigger} ({event.time_ratio:g} x the estimate)"
+    return [("weighed", "bold"), took, (event.decision, "yellow"), event.says]
+
+
+def _lost(event: SpendingLost) -> list[Part]:
+    return [("counted", "bold"), f"as spent: {', '.join(event.acts)}, cut short"]
 
 
 def _told(event: StopAsked) -> list[Part]:
@@ -210,6 +226,9 @@ _SHOWN: Mapping[type, Callable[..., list[Part]]] = {
     Reflected: _reflected,
     ModelCalled: _called,
     BudgetStopped: _stopped,
+    LimitRaised: _raised,
+    Reestimated: _weighed,
+    SpendingLost: _lost,
     StopAsked: _told,
     GoalVerified: _goal,
     RunEnded: _over,

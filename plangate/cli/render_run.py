@@ -62,6 +62,8 @@ def result_lines(report: Mapping[str, Any]) -> Iterator[RenderableType]:
     yield line(
         ("verdict", "bold"), (verdict, SAYS_STYLE.get(verdict, "")), report["ending"], report["why"]
     )
+    if stop := report.get("stopped"):
+        yield from _stop_lines(stop)
     for check in report["verified"]:
         yield line("  ", (check["says"], SAYS_STYLE[check["says"]]), check["level"], check["claim"])
         for ref in check["evidence"]:
@@ -72,6 +74,15 @@ def result_lines(report: Mapping[str, Any]) -> Iterator[RenderableType]:
         yield effect_line(effect)
     if report["estimate"]:
         yield bill(report["estimate"], report["actual"])
+
+
+def _stop_lines(stop: Mapping[str, Any]) -> Iterator[RenderableType]:
+    needs = f", {stop['needs']} more needed" if stop["needs"] else ""
+    says = f"{stop['spent']} of {stop['allowed']} spent and reserved{needs}"
+    yield line("  ", ("stopped at", "bold yellow"), stop["limit"], stop["step"] or "", says)
+    yield line("  ", ("done", "dim"), ", ".join(stop["done"]) or "nothing")
+    yield line("  ", ("not done", "dim"), ", ".join(stop["not_done"]) or "nothing")
+    yield line("  ", ("what to do", "dim"), stop["what_to_do"])
 
 
 def bill(estimate: Mapping[str, Any], actual: Mapping[str, Any]) -> Table:

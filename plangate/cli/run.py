@@ -18,6 +18,7 @@ from plangate.cli.options import (
     json_option,
     model_option,
     prices_option,
+    raise_option,
     said_again,
     who,
     world_option,
@@ -78,17 +79,21 @@ def start(agent_name: str, yes: bool, journal: str, as_json: bool, **given: Any)
 @agent_option(required=False)
 @model_option(WORKS)
 @prices_option
+@raise_option
 @yes_option
 @world_option
 @journal_option
 @json_option
 def resume(run_id: str, agent_name: str | None, journal: str, **how: Any) -> None:
-    """Go on with a run that was interrupted or that waits."""
+    """Go on with a run that was interrupted, that waits or that stopped at a limit."""
     from plangate.cli.opened import reopened
+    from plangate.limits import raise_limits
     from plangate.nodes.madeof import changed_since
 
     with reopened(journal, run_id, agent_name, how["world_url"], chat_of(how)) as runtime:
         after = runtime.journal.runs.get(run_id).last_seq
+        if how["raised"]:
+            raise_limits(runtime, run_id, how["raised"], by=who())
         if runtime.waits(run_id):  # nobody goes on with it now, so nobody would say it
             for change in changed_since(runtime.journal, runtime.kit, run_id).reasons:
                 say(f"changed since: {change}")

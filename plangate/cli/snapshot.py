@@ -158,7 +158,9 @@ def _end(journal: Journal, view: RunView) -> dict[str, Any]:
         "ending": view.ended.ending if view.ended else None,
         "why": view.ended.why if view.ended else "",
         "verified_outcome_ref": view.ended.report if view.ended else None,
-        "report": _load(journal, view.ended.report) if view.ended else None,
+        "report": _load(journal, view.ended.report if view.ended else view.partial),
+        "limits_raised": [each.model_dump(mode="json") for each in view.raised],
+        "weighed": [each.model_dump(mode="json") for each in view.reestimated],
         "spent": {
             "usd": None if view.spent_usd is None else str(view.spent_usd),
             "tokens": view.tokens,

@@ -155,10 +155,20 @@ def _resumed(runtime: Runtime, tape: Tape, pending: Sequence[QuestionAsked]) -> 
     answered = [_answered(runtime, tape, each) for each in pending]
     if not tape.resume() and not any(answered):
         return False
+    _raise_limits(runtime, tape)
     cancel = tape.record.decisions.get(cancel_id(tape.record.run.run_id))
     if cancel is not None and tape.next_type == "stop_asked":
         runtime.journal.decisions.record(cancel)
     return True
+
+
+def _raise_limits(runtime: Runtime, tape: Tape) -> None:
+    """Raise the limits that people had raised by then."""
+    entries = (each.entry for each in tape.record.items if each.life <= tape.life)
+    events = [each.event for each in entries if each.event.type == "limit_raised"]
+    with runtime.hold(tape.record.run.run_id) as session:
+        for event in events[len(session.view.raised) :]:
+            session.emit(event)
 
 
 def _answered(runtime: Runtime, tape: Tape, question: QuestionAsked) -> bool:

@@ -27,6 +27,10 @@ SILENT: Final = frozenset(
         "call_overran",
         "run_followed",
         "goal_revised",
+        "partly_reported",
+        "limit_raised",
+        "spending_lost",
+        "reestimated",
     }
 )
 """Events that say who worked, what was asked in passing and what others did about the run; what
@@ -56,7 +60,12 @@ def _of(event: Event, name: str) -> Any:
 
 
 def _was_cut(event: Event) -> bool:
-    """A try that was cancelled or left, a lost call and a drain are no behaviour of the run."""
+    """A try that was cancelled or left, a lost call and a drain are no behaviour of the run.
+
+    Nor is a stop at the limit of a day, which other runs have used up as well.
+    """
+    if event.type == "budget_stopped":
+        return event.limit.startswith("day.")
     if event.type == "attempt_ended":
         return event.outcome == "cancelled" or event.error_code == OWNER_GONE
     if event.type == "stop_asked":

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import asyncio
+import json
+import random
 import threading
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -8,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plangate.budget.meter import Meter
+from plangate.budget.meter import Act, Meter, Spent, Steps
 from plangate.plan.errors import BudgetExceeded
+from plangate.plan.limits import StepCaps
 from plangate.plan.value.plan import Budget
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -135,9 +139,8 @@ def test_an_act_that_cost_more_than_reserved_is_recorded_and_stops_the_next():
 
 
 def test_a_resumed_run_goes_on_counting():
-    resumed = Meter(
-        Budget(max_tool_calls=3), spent_usd=DOLLAR, spent_tokens=5, tool_calls=3, model_calls=1
-    )
+    before = Spent(usd=DOLLAR, tokens=5, tool_calls=3, model_calls=1)
+    resumed = Meter(Budget(max_tool_calls=3), spent=before)
 
     assert (resumed.spent.usd, resumed.spent.tokens, resumed.spent.model_calls) == (DOLLAR, 5, 1)
     with pytest.raises(BudgetExceeded):
@@ -188,3 +191,91 @@ def test_threads_cannot_pass_a_limit_together():
         thread.join()
 
     assert len({held.number for held in let_through}) == len(let_through) == 33
+
+
+@pytest.mark.parametrize(
+    ("caps", "act", "limit"),
+    [
+        ({"max_usd": "0.5"}, {"usd": Decimal("0.3")}, "step.max_usd"),
+        ({"max_tool_calls": 1}, {"usd": Decimal(0)}, "step.max_tool_calls"),
+        ({"max_tokens": 50}, {"usd": Decimal(0), "tokens": 30}, "step.max_tokens"),
+    ],
+)
+def test_a_step_has_limits_of_its_own(caps, act, limit):
+    steps = Steps(StepCaps.model_validate_json(json.dumps(caps)))
+    budget = Meter(Budget(), steps=steps)
+    for step in ("S1", "S2"):
+        budget.reserve("tool", act=Act(f"{step}-A1", step), **act)
+
+    with pytest.raises(BudgetExceeded) as caught:
+        budget.reserve("tool", act=Act("S1-A2", "S1"), **act)
+
+    assert caught.value.limit == limit
+    assert "[limits.step]" in caught.value.hint
+    assert budget.reserve("tool", **act).act.step is None
+
+
+def test_a_step_that_has_worked_too_long_is_not_tried_again():
+    budget = Meter(Budget(), steps=Steps(StepCaps(max_seconds=5), {"S1": Spent(seconds=4.0)}))
+    budget.settle(
+        budget.reserve("tool", usd=Decimal(0), act=Act("S1-A2", "S1")), usd=Decimal(0), tokens=0
+    )
+    budget.took("S1", 1.5)
+
+    with pytest.raises(BudgetExceeded, match=r"step.max_seconds: 5.5 s spent"):
+        budget.reserve("tool", usd=Decimal(0), act=Act("S1-A3", "S1"))
+
+
+def one_call(budget: Meter, lots: random.Random, over: list[Decimal]):
+    """Make a call of random size that ends in a random way; yield where others may run."""
+    asked = Decimal(lots.randint(1, 6)) / 100
+    try:
+        held = budget.reserve("model", usd=asked, tokens=lots.randint(0, 30))
+    except BudgetExceeded:
+        return
+    yield
+    if lots.random() < 0.3:
+        budget.release(held)
+        return
+    cost = asked * lots.randint(0, 5) / 4  # a model may answer a little longer than it should
+    budget.settle(held, usd=cost, tokens=held.asked.tokens)
+    over.append(max(Decimal(0), cost - asked))
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10**6))
+def test_fifty_tasks_spend_no_more_than_the_cap_and_what_models_exceed(seed):
+    budget, lots, over = meter(max_usd=DOLLAR, max_tokens=900), random.Random(seed), []  # noqa: S311
+
+    async def call() -> None:
+        for _ in one_call(budget, lots, over):
+            await asyncio.sleep(0)
+            if lots.random() < 0.2:
+                asyncio.current_task().cancel()
+
+    async def all_calls() -> None:
+        await asyncio.gather(*(call() for _ in range(50)), return_exceptions=True)
+
+    asyncio.run(all_calls())
+
+    assert budget.spent.usd <= DOLLAR + sum(over)
+    assert budget.spent.tokens <= 900
+    assert budget.spent.model_calls == len(over)
+
+
+def test_fifty_threads_spend_no_more_than_the_cap_and_what_models_exceed():
+    budget, over = meter(max_usd=DOLLAR), []
+
+    def call(seed: int) -> None:
+        for _ in one_call(budget, random.Random(seed), over):  # noqa: S311
+            pass
+
+    threads = [threading.Thread(target=call, args=(seed,)) for seed in range(50)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert budget.spent.usd <= DOLLAR + sum(over)
+    assert budget.spent == budget.committed
+    assert budget.spent.model_calls == len(over)

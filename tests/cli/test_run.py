@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import getpass
 import json
 import sys
 
@@ -258,3 +259,30 @@ def test_a_resume_says_what_changed_and_that_the_approval_covers_it_no_more(
     asked = call("run", "events", run_id, "--type", "question_asked").stdout
     assert asked.count("operator: approval") == 2
     sys.modules.pop("mine")
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "says"),
+    [
+        ("max_replans=4", 9, "the policy allows 3"),
+        ("max_usd=0.10", 2, "already"),
+        ("max_usd=lots", 2, "max_usd cannot be 'lots'"),
+        ("colour=red", 2, "'colour' is no limit that can be raised"),
+        ("max_usd", 2, "is not NAME=VALUE"),
+    ],
+)
+def test_a_raise_that_is_none_says_why_and_the_run_waits_on(call, waiting, raised, code, says):
+    got = call("run", "resume", waiting["run_id"], "--raise", raised, code=code)
+
+    assert says in got.stderr + got.stdout
+    shown = json.loads(call("run", "show", waiting["run_id"], "--json").stdout)
+    assert (shown["status"], shown["limits_raised"]) == ("waiting", [])
+
+
+def test_a_raise_is_recorded_under_the_name_of_who_gave_it(call, waiting):
+    call("run", "resume", waiting["run_id"], "--raise", "max_usd=1.00", code=11)
+
+    [raised] = json.loads(call("run", "show", waiting["run_id"], "--json").stdout)["limits_raised"]
+    assert (raised["by"], raised["limits"]) == (getpass.getuser(), {"max_usd": "1.00"})
+    events = call("run", "events", waiting["run_id"]).stdout
+    assert "limit raised by" in events

@@ -10,7 +10,6 @@ import sqlalchemy as sa
 
 from plangate.journal.artifacts import ref_of
 from plangate.journal.events import (
-    BudgetStopped,
     ModelCalled,
     RunEnded,
     RunResumed,
@@ -23,6 +22,7 @@ from plangate.journal.questions import (
     QuestionAsked,
 )
 from plangate.journal.schema import EVENTS
+from plangate.journal.spending import BudgetStopped
 from plangate.plan.errors import ConfigError, Conflict, JournalError, LeaseLost
 
 FIRED = TriggerFired(kind="stall", step="S1")

@@ -73,11 +73,14 @@ class Post:
 
     def open(self, contract: Mapping[str, Any] | None = None, **chosen: Any) -> Runtime:
         """Open the agent; `chosen` are fields of `Agent` or of `Options`."""
-        options = {key: chosen.pop(key) for key in ("checkpointer", "ttl_s") if key in chosen}
+        known = ("checkpointer", "ttl_s", "model")
+        options = {key: chosen.pop(key) for key in known if key in chosen}
+        clock = chosen.pop("clock", None)
         said = {"policy": POLICY, "templates": (TEMPLATE,)}
         parts = {**said, "tools": self.tools(**(contract or {})), **chosen}
         agent = Agent(name="post", **parts)
-        runtime = Runtime(agent, f"sqlite:///{self.folder}/journal.db", Options(**options))
+        url = f"sqlite:///{self.folder}/journal.db"
+        runtime = Runtime(agent, url, Options(**options), clock=clock)
         self.opened.append(runtime)
         return runtime
 

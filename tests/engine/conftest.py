@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from plangate.budget.estimate import estimate
-from plangate.budget.meter import Meter
+from plangate.budget.meter import Meter, Steps
 from plangate.budget.prices import PriceBook
 from plangate.engine.bench import Bench
 from plangate.engine.dataflow import run_plan
@@ -98,7 +98,7 @@ class Lab:
             estimate=priced,
             session=session,
             world=NoWorld(),
-            meter=Meter(plan.budget),
+            meter=Meter(plan.budget, steps=Steps(self.policy.limits.step)),
             now=self.now,
             jitter=lambda: 0.0,
         )

@@ -224,7 +224,7 @@ async def test_a_call_that_could_pass_a_limit_is_not_begun(lab):
 
     halt, session = await run(lab, plan, [mailbox()], chat)
 
-    assert (halt.reason, halt.limit[0]) == ("budget", "max_usd")
+    assert (halt.reason, halt.limit.limit) == ("budget", "max_usd")
     assert (chat.asked, session.view.tries["S2"]) == ([], 0)
 
 

@@ -12,7 +12,6 @@ from plangate.journal.events import (
     EVENT,
     AttemptEnded,
     AttemptStarted,
-    BudgetStopped,
     CallOverran,
     DraftRefused,
     EffectMoved,
@@ -42,6 +41,13 @@ from plangate.journal.questions import (
     QuestionAsked,
     StopAsked,
     WorldMoved,
+)
+from plangate.journal.spending import (
+    BudgetStopped,
+    LimitRaised,
+    PartlyReported,
+    Reestimated,
+    SpendingLost,
 )
 from plangate.journal.view import RunView, fold
 from plangate.plan.errors import JournalError
@@ -441,6 +447,25 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
         )
     ),
     st.just(BudgetStopped(limit="usd", spent="1", allowed="1")),
+    st.just(PartlyReported(report="sha256:0")),
+    st.just(LimitRaised(by="ann", limits={"max_usd": "2"}, was={"max_usd": "1"})),
+    st.builds(SpendingLost, acts=st.just(("planner",)), step=st.none() | STEPS, usd=USD),
+    st.builds(
+        Reestimated,
+        trigger=st.sampled_from(["overdue", "over_plan"]),
+        step=STEPS,
+        plan_version=VERSIONS,
+        time_ratio=st.floats(0, 9),
+        usd_ratio=USD,
+        seconds=st.just(Range(p50=1.0, p95=2.0)),
+        usd_p50=USD,
+        usd_p95=USD,
+        left=st.just({"max_usd": "1 USD"}),
+        decision=st.sampled_from(["continue", "compress", "ask", "stop"]),
+        says=st.just("so"),
+        continue_usd=USD,
+        repair_usd=USD,
+    ),
     st.builds(StopAsked, kind=st.sampled_from(["drain", "cancel"]), by=st.just("ann")),
     st.just(GoalVerified(says="unknown", verdicts=())),
     st.builds(
@@ -460,7 +485,8 @@ def test_the_strategy_below_draws_every_kind_of_event():
         "step_released", "attempt_started", "attempt_ended", "effect_moved", "verdict_reached",
         "step_ended", "trigger_fired", "reflected", "budget_stopped", "goal_verified", "run_ended",
         "answer_counted", "info_read", "world_moved", "run_followed", "goal_revised", "stop_asked",
-        "call_overran", "fingerprinted", "outside_asked",
+        "call_overran", "fingerprinted", "outside_asked", "partly_reported", "limit_raised",
+        "spending_lost", "reestimated",
     }  # fmt: skip
 
     assert set(EVENT.json_schema()["discriminator"]["mapping"]) == drawn

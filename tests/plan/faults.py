@@ -501,7 +501,7 @@ RISK = (
         at="budget.max_usd",
         facts={
             "estimate": estimate(),
-            "policy": Policy.from_toml(POLICY + '[budget]\nmax_usd = "0.5"'),
+            "policy": Policy.from_toml(POLICY + '[limits.run]\nmax_usd = "0.5"'),
         },
     ),
     Fault("unknown_price", budget(max_usd="5"), facts={"estimate": estimate(None)}),

@@ -45,8 +45,7 @@ def test_the_file_in_the_docstring_is_a_policy():
     policy = Policy.from_toml(example())
 
     assert policy.requires[0].ancestors == ("verify_eligibility", "human:customer")
-    assert policy.budget is not None
-    assert str(policy.budget.max_usd) == "2.00"
+    assert str(policy.limits.run.max_usd) == "2.00"
     assert Policy.from_toml(example()).content_hash == policy.content_hash
 
 
@@ -166,3 +165,30 @@ def test_the_largest_quorum_of_the_tools_in_use_counts(tools, people):
     policy = Policy.from_toml(text + '[[quorum]]\ntool = "wire"\nn = 2\n')
 
     assert policy.quorum_for(tools) == people
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('[limits.run]\nmax_replans = 3\nmax_usd = "-1"', "line 4: limits.run.max_usd: "),
+        ("[limits.step]\n\nmax_tool_calls = 1.5", "line 4: limits.step.max_tool_calls: "),
+        ("[limits.step]\nmax_seconds = 0", "line 3: limits.step.max_seconds: "),
+        ("[limits.day]\nmax_seconds = 5", "line 3: limits.day.max_seconds: unknown key"),
+        ("[limits.week]\nmax_usd = 5", "line 2: limits.week: unknown key"),
+        ("[limits.run]\ndeadline = 2026-01-01T00:00:00", "line 3: limits.run.deadline: "),
+        ('[limits.day]\nmax_usd = "nan"', "line 3: limits.day.max_usd: "),
+    ],
+)
+def test_a_limit_that_makes_no_sense_is_refused_with_its_line(text, says):
+    with pytest.raises(ConfigError) as caught:
+        Policy.from_toml(f"schema = 1\n{text}\n")
+
+    assert says in str(caught.value)
+    assert caught.value.hint
+
+
+def test_the_old_name_of_the_caps_of_a_run_leads_to_the_new_one():
+    with pytest.raises(ConfigError, match="line 2: unknown key 'budget'") as caught:
+        Policy.from_toml('schema = 1\n[budget]\nmax_usd = "1"\n')
+
+    assert caught.value.hint == "Write [limits.run]."

@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -14,15 +15,22 @@ from typing import Any, NamedTuple
 import pytest
 
 from plangate.agent import Agent, load_agent
+from plangate.graph.payload import Answer
 from plangate.journal.journal import Journal
 from plangate.journal.points import watch
+from plangate.limits import raise_limits
 from plangate.plan.errors import ConfigError, JournalError
 from plangate.plan.value.frozen import thaw
+from plangate.plan.value.plan import Budget
 from plangate.prompts import loader
 from plangate.replay.drive import Replayed, replay
 from plangate.runtime import Options, Runtime
 from tests.door.conftest import Shop
 from tests.door.ledgers import WORLD, Office, office
+from tests.door.letters import POLICY as LETTERS_POLICY
+from tests.door.letters import TEMPLATE as LETTER
+from tests.door.letters import Post, given
+from tests.door.test_limits import Clock as Time
 from tests.door.test_model import POLICY as NOTES_POLICY
 from tests.door.test_model import draft, keep, kept, notes
 
@@ -308,3 +316,44 @@ def test_a_record_that_lacks_a_value_is_refused_before_anything_is_driven(repair
         pytest.raises(JournalError),
     ):
         replay(journal, repaired.run_id, load_agent("refund"))
+
+
+@pytest.mark.parametrize("policy", ["", "[limits.day]\nmax_tool_calls = 9\n"])
+def test_a_run_that_stopped_at_a_limit_and_was_raised_is_driven_alike(tmp_path, policy):
+    post = Post(tmp_path)
+    budget, rules = Budget(max_tool_calls=2), LETTERS_POLICY + policy
+    runtime = post.open(budget=budget, policy=rules)
+    list(runtime.start(given(), run_id="r"))
+    runtime.answer("r", Answer(decision="approve", by="ann"))
+    list(runtime.advance("r"))
+    raise_limits(runtime, "r", {"max_tool_calls": "9"}, by="ann")
+    list(runtime.advance("r"))
+    agent = Agent(name="post", tools=post.tools(), policy=rules, templates=(LETTER,), budget=budget)
+
+    again = replay(runtime.journal, "r", agent)
+
+    assert runtime.view("r").ended.verdict == "pass"
+    assert lines(again) == []
+    post.close()
+
+
+def test_a_run_that_the_day_stopped_because_of_others_is_driven_alike(tmp_path):
+    post, clock = Post(tmp_path), Time()
+    rules = LETTERS_POLICY + "[limits.day]\nmax_tool_calls = 5\n"
+    runtime = post.open(policy=rules, clock=clock)
+    for name, to in (("r1", "Ann"), ("r2", "Bob")):
+        list(runtime.start(given(to), run_id=name))
+        runtime.answer(name, Answer(decision="approve", by="ann"))
+        list(runtime.advance(name))
+    stopped = runtime.view("r2").stopped
+    clock.now += timedelta(days=1)
+    list(runtime.advance("r2"))
+    runtime.answer("r2", Answer(decision="approve", by="ann"))
+    list(runtime.advance("r2"))
+    agent = Agent(name="post", tools=post.tools(), policy=rules, templates=(LETTER,))
+
+    again = replay(runtime.journal, "r2", agent)
+
+    assert (stopped.limit, runtime.view("r2").ended.verdict) == ("day.max_tool_calls", "pass")
+    assert lines(again) == []
+    post.close()

@@ -300,7 +300,7 @@ before = "switch_reads"
 ancestors = ["copy_rows", "human:engineer"]
 followed_by = ["compare_rows"]
 reason = "readers move last, and are compared with the old table"
-[budget]
+[limits.run]
 max_usd = "0.50"
 """
 AML_POLICY = """
@@ -318,7 +318,7 @@ before = "file_sar"
 ancestors = ["load_case", "check_citations", "human:reviewer"]
 followed_by = ["read_filing"]
 reason = "a person signs each report, and its citations are checked before"
-[budget]
+[limits.run]
 max_usd = "1.00"
 max_tokens = 60000
 """

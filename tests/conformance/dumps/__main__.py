@@ -11,6 +11,7 @@ import re
 import sqlite3
 import subprocess
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,9 +20,12 @@ from plangate.journal.events import RunEnded, StepReleased, VerifiedAs
 from plangate.journal.journal import Journal
 from plangate.journal.ledger import Intent
 from plangate.journal.migrations import MIGRATIONS
+from plangate.journal.purse import Purse
 from plangate.journal.questions import QuestionAsked
+from plangate.journal.reservations import account_of
 from plangate.journal.runs import Run
 from plangate.plan.facts import Rights
+from plangate.plan.spent import Spent
 from tests.postgres import fresh_database, script
 
 HERE = Path(__file__).parent
@@ -61,6 +65,8 @@ def fill(journal: Journal) -> None:
         key = {"effect_key": run_id, "business_key": f"refund:{run_id}", "args_sha256": "0"}
         intent = Intent(run_id=run_id, step="S1", plan_version=1, approval="q", **key, **plain)
         journal.ledger.intend(lease, intent)
+        row = Purse(journal.reservations, lease, account_of(rights))
+        row.hold(Spent(usd=Decimal("0.25"), tool_calls=1), None, act="S1-A1")
         if run_id == "done":
             journal.ledger.settle(lease, run_id, "done", business_state="PAID", output="sha256:0")
             speaks = VerifiedAs(task_type="refund", catalog_hash="c", policy_hash="p")

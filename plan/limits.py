@@ -1,0 +1,64 @@
+"""The caps of a policy file: on one step, on one run, on one day of a principal.
+
+A cap that is not there is no limit of that kind; one that makes no sense is refused as the file is
+read. No plan, agent or person goes over what stands here.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import AwareDatetime, Field
+
+from plangate.plan.value.frozen import Frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from plangate.plan.value.plan import Budget
+
+
+class DayCaps(Frozen):
+    """Most that the runs of one principal may take in one day, from midnight to midnight UTC."""
+
+    max_usd: Decimal | None = Field(default=None, ge=0)
+    max_tokens: int | None = Field(default=None, ge=0)
+    max_model_calls: int | None = Field(default=None, ge=0)
+    max_tool_calls: int | None = Field(default=None, ge=0)
+
+
+class StepCaps(DayCaps):
+    """Most that one step may take in one run, all its attempts and checks together."""
+
+    max_seconds: Annotated[int | float | None, Field(gt=0, allow_inf_nan=False)] = None
+    """In attempts; the pauses between them are the run's time."""
+
+
+class RunCaps(StepCaps):
+    """Most that a run may take, whatever its plan, its agent or a person who raises it says."""
+
+    max_replans: int | None = Field(default=None, ge=0)
+    deadline: AwareDatetime | None = None
+
+
+class Limits(Frozen):
+    """`[limits.step]`, `[limits.run]` and `[limits.day]` of a policy file."""
+
+    step: StepCaps = Field(default_factory=StepCaps)
+    run: RunCaps = Field(default_factory=RunCaps)
+    day: DayCaps = Field(default_factory=DayCaps)
+
+
+RUN_CAPS = tuple(RunCaps.model_fields)
+"""Names of what a policy can cap in a plan's budget."""
+
+
+def with_raises(budget: Budget, raised: Mapping[str, Any]) -> Budget:
+    """Return a budget with limits that a person raised; one that is larger by itself stays."""
+    more = {
+        name: amount
+        for name, amount in raised.items()
+        if (holds := getattr(budget, name)) is not None and amount > holds
+    }
+    return budget.model_copy(update=more)
