@@ -217,10 +217,6 @@ class Kit:
         """Return the model of model steps as the engine asks it."""
         return None if self.step_model is None else StepModel(self.step_model, self.book)
 
-    def worked_s(self, session: Session, plan: Plan) -> float:
-        """Return for how long the run has worked before now, waiting for people not counted."""
-        return worked_before_s(session, plan, self.limits(session, plan.budget))
-
     def bench(
         self, session: Session, plan: Plan, report: Callable[[Any], None] | None = None
     ) -> Bench:
@@ -250,5 +246,6 @@ class Kit:
             authorizer=self.authorizer,
             credentials=self.credentials,
             step_model=self.worker(),
-            started_s=time.monotonic() - self.worked_s(session, plan),
+            started_s=time.monotonic()
+            - worked_before_s(session, plan, self.limits(session, plan.budget)),
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from plangate.engine.brake import Brake
 from plangate.nodes.kit import Kit
+from plangate.nodes.worked import worked_before_s
 from plangate.plan.contract import MODEL
 from plangate.replay.chats import RecordedStepModel
 from plangate.replay.outside import NoWorld, Outside
@@ -62,7 +63,7 @@ class ReplayKit(Kit):
         """Put the plan on a bench whose time is recorded time."""
         del report
         tape, made = self.outside.tape, Kit.bench(self, session, plan, self.outside.told)
-        worked = self.worked_s(session, plan)
+        worked = worked_before_s(session, plan, self.limits(session, plan.budget))
         return replace(
             made,
             monotonic=tape.monotonic,
