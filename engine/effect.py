@@ -24,7 +24,7 @@ from plangate.plan.errors import ConfigError, Conflict, PlangateError, RunBusy
 from plangate.tools.answers import Found
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from plangate.engine.bench import Bench
     from plangate.engine.release import Ready
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from plangate.journal.ledger import EffectRow
     from plangate.plan.effects import EffectKey
     from plangate.plan.outcome import EffectState
-    from plangate.plan.value.frozen import Json
     from plangate.plan.value.step import Step
     from plangate.tools.answers import Operation
     from plangate.tools.context import ToolContext
@@ -42,16 +41,6 @@ _POLL_FIRST_S = 0.05
 _POLL_MOST_S = 1.0
 DID_NOT_HAPPEN = "did_not_happen"
 """Code of an attempt that only found out that the one before it had no effect."""
-
-
-def was_begun(bench: Bench, tool: Tool, args: Mapping[str, Json]) -> bool:
-    """True if the ledger knows the effect of a call: it is left to find out what came of it."""
-    try:
-        key = effect_key(tool.spec, args, bench.plan.goal_id).key
-    except ConfigError:
-        return False
-    row = bench.session.journal.ledger.get(key)
-    return row is not None and row.state != "failed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from plangate.engine.authorizer import authorized
-from plangate.engine.effect import was_begun
 from plangate.engine.ended import held_back, routed
 from plangate.engine.release import Held, Ready, held_as_a_whole, prepare
 from plangate.engine.reread import reread
@@ -17,12 +16,17 @@ from plangate.journal.events import StepReleased
 from plangate.journal.ledger import UNSETTLED
 from plangate.journal.points import reached
 from plangate.journal.progress import unit_of
-from plangate.plan.errors import Denied
+from plangate.plan.effects import effect_key
+from plangate.plan.errors import ConfigError, Denied
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from plangate.engine.bench import Bench
     from plangate.engine.ended import Ended
+    from plangate.plan.value.frozen import Json
     from plangate.plan.value.step import Step
+    from plangate.tools.tool import Tool
 
 
 async def looked_at(
@@ -38,7 +42,7 @@ async def looked_at(
         isinstance(ready, Ready)
         and tool is not None
         and tool.spec.effect.acts
-        and await asyncio.to_thread(was_begun, bench, tool, ready.args)
+        and await asyncio.to_thread(_was_begun, bench, tool, ready.args)
     ):
         return bench, ready  # our own effect may be what moved the world; a no comes too late
     if element is not None:
@@ -83,3 +87,13 @@ def _is_of(bench: Bench, attempt_id: str, step: str, element: int | None) -> boo
 
 def _no_rights(exc: Denied) -> Held:
     return Held("failed", "denied", "rights_unknown", str(exc))
+
+
+def _was_begun(bench: Bench, tool: Tool, args: Mapping[str, Json]) -> bool:
+    """True if the ledger knows the effect of a call: it is left to find out what came of it."""
+    try:
+        key = effect_key(tool.spec, args, bench.plan.goal_id).key
+    except ConfigError:
+        return False
+    row = bench.session.journal.ledger.get(key)
+    return row is not None and row.state != "failed"

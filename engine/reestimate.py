@@ -47,7 +47,7 @@ class Need(NamedTuple):
 def weigh(bench: Bench, step: str) -> Reestimated | None:
     """Weigh the rest of the plan after a step ended; None where it took what was expected."""
     view, priced = bench.session.view, {each.step: each for each in bench.estimate.steps}
-    trigger = _trigger(view, step, priced.get(step))
+    trigger = _trigger(view, step, priced.get(step), timed=bench.plan.by_id[step].for_each is None)
     if trigger is None:
         return None
     ended = [s for s in priced if (seen := view.steps.get(s)) and seen.status in _ENDED]
@@ -102,12 +102,15 @@ def _said(need: Need) -> str:
     return f"{need.limit}: {figures}"
 
 
-def _trigger(view: RunView, step: str, priced: StepEstimate | None) -> Trigger | None:
+def _trigger(
+    view: RunView, step: str, priced: StepEstimate | None, *, timed: bool
+) -> Trigger | None:
+    """Name what fires; the seconds of a list's elements say nothing, as they run side by side."""
     if priced is None or any(each.step == step for each in view.reestimated):
         return None
     took = view.by_step.get(step, Spent())
     expected = priced.seconds.p50
-    if expected > 0 and took.seconds > max(OVERDUE * expected, expected + LEAST_S):
+    if timed and expected > 0 and took.seconds > max(OVERDUE * expected, expected + LEAST_S):
         return "overdue"
     known = took.usd is not None and priced.usd_p95 is not None
     return "over_plan" if known and took.usd > priced.usd_p95 else None  # type: ignore[operator]
