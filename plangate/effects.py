@@ -18,7 +18,6 @@ from plangate.graph.answer import Answer
 from plangate.graph.bridge import run_blocking
 from plangate.journal.decisions import Decision
 from plangate.journal.ledger import UNSETTLED
-from plangate.journal.retention import TOMBSTONE
 from plangate.nodes.case import Case
 from plangate.nodes.decide import Refused, decide
 from plangate.nodes.follow import Word, settle_asked, settle_row, taken
@@ -44,7 +43,7 @@ def effect_named(journal: Journal, name: str) -> EffectRow:
     """Return the one effect that a key, the beginning of one, or a business key names.
 
     Raises:
-        ConfigError: There is none, there are several, or its run was deleted.
+        ConfigError: There is none, or there are several.
     """
     return only_one(name, journal.ledger.named(name))
 
@@ -53,21 +52,13 @@ def only_one(name: str, rows: Sequence[EffectRow]) -> EffectRow:
     """Return the only effect of that name.
 
     Raises:
-        ConfigError: There is none, there are several, or its run was deleted.
+        ConfigError: There is none, or there are several.
     """
     if not rows:
         raise ConfigError(f"no effect is named {name!r}", hint="See plangate effects list.")
     if len(rows) > 1:
         keys = ", ".join(f"{row.effect_key} (run {row.run_id or 'deleted'})" for row in rows[:5])
         raise ConfigError(f"{len(rows)} effects are named {name!r}", hint=f"Name one of: {keys}.")
-    if rows[0].note == TOMBSTONE:
-        row = rows[0]
-        raise ConfigError(
-            f"effect {row.effect_key[:12]} is {row.state}, and run {row.run_id} that it was of "
-            "was deleted",
-            hint="Its key is kept so that it is not done again; there is nothing more to show "
-            "or to change.",
-        )
     return rows[0]
 
 

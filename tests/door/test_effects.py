@@ -11,7 +11,6 @@ from plangate.journal.schema import EFFECTS
 from plangate.nodes.decide import Refused
 from plangate.nodes.follow import Word
 from plangate.plan.errors import ConfigError, Denied, EffectUnknown, RunBusy
-from plangate.retention import Records
 from tests.door.holds import WORLD, desk
 from tests.owners import beside
 
@@ -172,9 +171,9 @@ def test_nobody_settles_as_failed_what_a_frozen_process_may_still_do(trips, whic
     other = frozen(run_id)
 
     with pytest.raises(Denied, match="has it in hand, and may still make the call"):
-        effects.settle(trips.runtime, "hold:B2", word("failed"))
+        effects.settle_effect(trips.runtime, "hold:B2", word("failed"))
     other.end()
-    row = effects.settle(trips.runtime, "hold:B2", word("failed"))
+    row = effects.settle_effect(trips.runtime, "hold:B2", word("failed"))
 
     assert (row.state, WORLD.done.count("hold B2")) == ("failed", 1)
 
@@ -198,21 +197,6 @@ def test_a_person_who_has_it_tried_again_or_says_that_it_failed_is_told_of_the_f
     assert "may still make the call" in told.why
     assert [each.kind for each in again.pending_questions] == ["effect"]
     assert (before, WORLD.done.count("hold B2")) == (1, 2)
-
-
-def test_an_effect_that_went_with_its_run_says_so_wherever_it_is_named(trips):
-    run_id = trips.stopped()
-    key = trips.key(run_id, "hold:B2")
-    Records(trips.runtime.journal, None).delete(run_id)
-
-    for ask in (
-        lambda: effects.effect_named(trips.runtime.journal, key),
-        lambda: effects.settle(trips.runtime, key, word()),
-        lambda: effects.reconcile(trips.runtime, key, by="ann"),
-    ):
-        with pytest.raises(ConfigError, match=f"is done, and run {run_id} .* was deleted") as told:
-            ask()
-        assert "not done again" in told.value.hint
 
 
 def test_a_step_that_met_anothers_effect_is_answered_about_that_effect(trips):
