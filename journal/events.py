@@ -26,6 +26,7 @@ from plangate.journal.questions import (
     WorldMoved,
 )
 from plangate.journal.reference import Ref
+from plangate.journal.samples import Used
 from plangate.journal.spending import (
     BudgetStopped,
     LimitRaised,
@@ -341,6 +342,9 @@ class RunEnded(Frozen):
     report: Ref
     verified: VerifiedAs | None = None
     """Where the goal was verified, what that speaks for; it is the history that tiers look at."""
+
+    used: tuple[Used, ...] = ()
+    """What its calls took, by subject: the history that estimates look at."""
 
 
 Event: TypeAlias = Annotated[

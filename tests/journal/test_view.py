@@ -366,7 +366,7 @@ ESTIMATE = PlanEstimate(
     tokens=Range(p50=1, p95=2),
     usd_p50=None,
     usd_p95=None,
-    calls=1,
+    calls=Range(p50=1, p95=1),
 )
 VALIDATED = PlanValidated(
     version=1,
