@@ -190,15 +190,10 @@ class Kit:
             history=self.history(self.catalog(session)),
             denied=Denials(session, self.registry).now(),
             turned_down=session.view.turned_down,
-            step_model=self.step_model_name,
+            step_model=step_model_name(self),
             raised=raised(session.view.raised),
             now=self.now(),
         )
-
-    @property
-    def step_model_name(self) -> str | None:
-        """Name of the model that carries model steps out; None: there is none."""
-        return None if self.step_model is None else model_name(self.step_model)
 
     def history(self, catalog: Catalog) -> History:
         """Return the past successes that count: under these very contracts and rules, not too old.
@@ -240,7 +235,7 @@ class Kit:
             day=Day(session.purse, caps.day),
         )
 
-    def _worker(self) -> StepModel | None:
+    def worker(self) -> StepModel | None:
         """Return the model of model steps as the engine asks it."""
         return None if self.step_model is None else StepModel(self.step_model, self.book)
 
@@ -276,7 +271,12 @@ class Kit:
             report=report or get_stream_writer(),
             authorizer=self.authorizer,
             credentials=self.credentials,
-            step_model=self._worker(),
+            step_model=self.worker(),
             monotonic=self.monotonic,
             started_s=self.monotonic() - self.worked_s(session, plan),
         )
+
+
+def step_model_name(kit: Kit) -> str | None:
+    """Return the name of the model of model steps; None: there is none."""
+    return None if kit.step_model is None else model_name(kit.step_model)
