@@ -194,7 +194,7 @@ def _prepare(agent: Agent, scenario: Scenario, world_url: str) -> None:
 
 def _finished(runtime: Runtime, scenario: Scenario, run_id: str) -> RunView:
     """Take a run to its end, with a person who agrees to all of it."""
-    given = {"goal": scenario.goal, "inputs": dict(scenario.inputs)}
+    given = {"goal": scenario.goal, "inputs": dict(scenario.inputs), "task": scenario.task}
     for _ in runtime.start(given, run_id=run_id):
         pass
     for _ in range(_TURNS):
