@@ -1,166 +1,325 @@
-"""What a plan will probably take, from the contracts of its tools, before anything runs.
+"""What a plan will probably take, from contracts, schemas and earlier runs, before anything runs.
 
-A figure that nobody declared is unknown and makes its sum unknown; it is never zero. Figures of a
-model or a planner are never used.
+A figure that nobody declared or observed is unknown and makes its sum unknown; it is never zero.
+What a planner or a model claims about its own plan is never used.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from functools import cached_property
+from math import ceil
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
-from plangate.budget.prices import PriceBook, Usage, usage_cost
-from plangate.plan.facts import PlanEstimate, Range, StepEstimate
+from plangate.budget.calls import P95_FACTOR, Calls, added, asked, forecast_of, money, total
+from plangate.budget.history import Seen, seen, step_subject, tool_subject
+from plangate.budget.inputs import Counter, Inputs, Sent
+from plangate.budget.overhead import overhead
+from plangate.budget.roles import NOBODY, Role, Roles
+from plangate.budget.size import CALL_LIMIT, Size, size_of
+from plangate.plan.contract import contract_of
+from plangate.plan.forecast import NONE, ONCE, PlanEstimate, Range, StepEstimate
 from plangate.plan.schedule import critical_path
-from plangate.plan.value.each import times
+from plangate.plan.value.frozen import thaw
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
+    from plangate.budget.prices import PriceBook
+    from plangate.journal.samples import Past
     from plangate.plan.catalog import Catalog
     from plangate.plan.value.plan import Plan
     from plangate.plan.value.step import Check, Step
 
-P95_FACTOR = 2
-"""How much more the high end takes than the middle.
+__all__ = ["P95_FACTOR", "Known", "estimate"]
 
-A contract states one figure. Twice that leaves room for one retry or one slow answer, and is the
-point from which a step counts as overdue (design: elapsed over 2 x the estimate is a trigger).
-"""
-
-JUDGE_INPUT_TOKENS = 1_000
-"""Of a judge's prompt (L3), beside the result that it reads."""
+JUDGE_CLAIM_TOKENS = 200
+"""Of the claim, the rule and the evidence that a judge (L3) reads beside the result."""
 
 JUDGE_OUTPUT_TOKENS = 200
 
+PARALLEL = 64
+"""Calls of a run at a time."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Call:
-    """One expected call of a tool or a model."""
+ELEMENTS_AT_ONCE = 8
+"""Elements of one step at a time, where its contract does not say (`plangate.engine.each`)."""
 
-    seconds: float
-    tokens_in: int = 0
-    tokens_out: int = 0
-    usd_p50: Decimal | None
-    usd_p95: Decimal | None
+_UNKNOWN_SECONDS = Range(p50=0.5, p95=1.0)
+"""Of a tool that nobody knows: what a contract says that says nothing."""
+
+_DONE = StepEstimate(step="", seconds=NONE, usd_p50=Decimal(0), usd_p95=Decimal(0), source="done")
+
+_NOTHING: Past = MappingProxyType({})
 
 
-def estimate(
-    plan: Plan,
-    catalog: Catalog,
-    *,
-    book: PriceBook,
-    model: str | None = None,
-    spent_usd: Decimal | None = Decimal(0),
-    spent_tokens: int = 0,
-) -> PlanEstimate:
-    """Estimate a plan.
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """What an estimate is made from, beside the plan.
 
     Args:
-        plan: The plan.
         catalog: The contracts; a tool that is not in it has a price that nobody knows.
         book: Prices of models.
-        model: The model that judges (L3), or None: such checks make no call.
-        spent_usd: Paid for so far, planning above all; None: unknown.
-        spent_tokens: Used so far.
-
-    Returns:
-        Totals of what is still to come; what is spent stands beside them. Seconds are those of
-        the longest path, or of the busiest tool where its concurrency is the tighter limit; the
-        time that people take to answer is not in them.
+        roles: The models that are set up.
+        past: What earlier calls took, by subject (`plangate.budget.history.subjects_of`).
+        now: Of the estimate, for the age of the prices.
+        rereads: Whether the policy has reads made again before an irreversible act.
     """
-    reader = _Reader(catalog, book, model)
-    calls = {step.id: reader.calls_of(step) for step in plan.steps}
-    at_goal = [call for check in plan.success_criteria for call in reader.check(check, 0)]
-    every = [call for each in calls.values() for call in each] + at_goal
-    seconds = _longest(plan, catalog, calls) + sum(call.seconds for call in at_goal)
-    tokens = sum(call.tokens_in + call.tokens_out for call in every)
-    return PlanEstimate(
-        steps=tuple(_step(step, calls[step.id], catalog) for step in plan.steps),
-        seconds=_range(seconds),
-        tokens=_range(tokens),
-        usd_p50=_sum(call.usd_p50 for call in every),
-        usd_p95=_sum(call.usd_p95 for call in every),
-        calls=len(every),
-        spent_usd=spent_usd,
-        spent_tokens=spent_tokens,
-        price_table=book.table,
-        token_source="tool contracts",  # noqa: S106 - not a password
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """Turns steps and checks into expected calls."""
 
     catalog: Catalog
     book: PriceBook
-    model: str | None
-
-    def calls_of(self, step: Step) -> list[_Call]:
-        spec = self.catalog.tools.get(step.tool or "")
-        own = [] if step.kind in ("human", "milestone") else [self._tool(step.tool or "")]
-        result_tokens = spec.output_tokens if spec else 0
-        checks = [call for check in step.success for call in self.check(check, result_tokens)]
-        return (own + checks) * times(step)
-
-    def check(self, check: Check, result_tokens: int) -> list[_Call]:
-        calls = [] if check.tool is None else [self._tool(check.tool)]
-        if check.level == "L3" and self.model is not None:
-            calls.append(self._judge(self.model, result_tokens))
-        return calls
-
-    def _tool(self, name: str) -> _Call:
-        spec = self.catalog.tools.get(name)
-        if spec is None:
-            return _Call(seconds=0.0, usd_p50=None, usd_p95=None)
-        return _Call(seconds=spec.seconds, usd_p50=spec.usd, usd_p95=spec.usd)
-
-    def _judge(self, model: str, result_tokens: int) -> _Call:
-        asks, answers = JUDGE_INPUT_TOKENS + result_tokens, JUDGE_OUTPUT_TOKENS
-        p50 = Usage(input_tokens=asks, output_tokens=answers)
-        p95 = Usage(input_tokens=asks * P95_FACTOR, output_tokens=answers * P95_FACTOR)
-        return _Call(
-            seconds=answers / 50,  # 50 tokens a second, a slow hosted model
-            tokens_in=asks,
-            tokens_out=answers,
-            usd_p50=usage_cost(p50, model, self.book),
-            usd_p95=usage_cost(p95, model, self.book),
-        )
+    roles: Roles = NOBODY
+    past: Past = field(default_factory=lambda: _NOTHING)
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+    rereads: bool = True
 
 
-def _step(step: Step, calls: list[_Call], catalog: Catalog) -> StepEstimate:
-    return StepEstimate(
-        step=step.id,
-        seconds=_range(sum(call.seconds for call in calls)),
-        tokens_in=_range(sum(call.tokens_in for call in calls)),
-        tokens_out=_range(sum(call.tokens_out for call in calls)),
-        usd_p50=_sum(call.usd_p50 for call in calls),
-        usd_p95=_sum(call.usd_p95 for call in calls),
-        source="contract" if step.tool in catalog.tools else "default",
+class Spent(NamedTuple):
+    """What a run has used so far, planning above all."""
+
+    usd: Decimal | None = Decimal(0)
+    """None: unknown."""
+
+    tokens: int = 0
+    done: frozenset[str] = frozenset()
+    """Steps that have ended: what they took is part of the above, and is not to come again."""
+
+
+class Question(NamedTuple):
+    """What a model step sends and gets, in tokens."""
+
+    role: Role | None
+    """None: no model is set for model steps."""
+
+    prompt: Range
+    """With the task and the form of the answer."""
+
+    sent: Sent
+    size: Size
+    """Of the answer."""
+
+
+def estimate(plan: Plan, known: Known, spent: Spent = Spent()) -> PlanEstimate:  # noqa: B008 - a tuple
+    """Estimate a plan; linear in its steps.
+
+    Args:
+        plan: The plan.
+        known: Contracts, prices, models, history.
+        spent: What the run has used so far.
+
+    Returns:
+        Totals of what is still to come, the sum over steps and overhead; what is spent stands
+        beside them. Seconds are those of the longest path, or of the busiest tool where its
+        concurrency is the tighter limit; the time that people take to answer is not in them.
+    """
+    reader = Reader(plan, known)
+    steps = tuple(
+        _DONE.model_copy(update={"step": step.id}) if step.id in spent.done else reader.step(step)
+        for step in plan.steps
+    )
+    at_goal = [call for check in plan.success_criteria for call in reader.check(check, NONE)]
+    rest = overhead(plan, known, steps, at_goal, reader.counter, spent.done)
+    every = [*steps, *rest]
+    sums = added([forecast_of(each) for each in every])
+    working = total(each.seconds for each in rest if each.when == "execution")
+    counted = [each.token_source for each in every if each.token_source]
+    return PlanEstimate(
+        steps=steps,
+        overhead=rest,
+        seconds=reader.longest(steps) + working,
+        tokens=sums["tokens_in"] + sums["tokens_out"],
+        tokens_in=sums["tokens_in"],
+        tokens_out=sums["tokens_out"],
+        usd_p50=money(each.usd_p50 for each in every),
+        usd_p95=money(each.usd_p95 for each in every),
+        calls=sums["calls"],
+        model_calls=sums["model_calls"],
+        spent_usd=spent.usd,
+        spent_tokens=spent.tokens,
+        price_table=known.book.table,
+        price_as_of=known.book.as_of,
+        price_is_old=known.book.is_old(known.now),
+        token_source=" + ".join(dict.fromkeys(counted)),
+        unknown=_unknown(steps),
     )
 
 
-def _longest(plan: Plan, catalog: Catalog, calls: dict[str, list[_Call]]) -> float:
-    seconds = {step: sum(call.seconds for call in made) for step, made in calls.items()}
-    busy: dict[str, float] = {}
-    for step in plan.steps:
-        spec = catalog.tools.get(step.tool or "")
+class Reader:
+    """Turns the steps and checks of one plan into expected calls."""
+
+    def __init__(self, plan: Plan, known: Known) -> None:
+        self.plan = plan
+        self.known = known
+        self.inputs = Inputs(plan, known.catalog)
+        self._seen: dict[str, Seen | None] = {}
+        self._questions: dict[int, Question] = {}
+
+    @cached_property
+    def counter(self) -> Counter:
+        """Counts for the model that is sent the most."""
+        roles = self.known.roles
+        found = roles.step or roles.critic or roles.planner or roles.judge
+        return Counter(found.model if found else "")
+
+    def step(self, step: Step) -> StepEstimate:
+        """Estimate a step, with its checks and all its elements."""
+        items, gap = self.inputs.items(step)
+        sums = added(self.parts(step, items))
+        width = float(self._width(step))
+        waves = Range(p50=ceil(items.p50 / width), p95=ceil(items.p95 / width))
+        once = added(self.parts(step, ONCE))["seconds"] if items != ONCE else sums["seconds"]
+        sums["seconds"] = once.times(waves)
+        sums["unknown"] = (*sums["unknown"], gap) if gap else sums["unknown"]
+        sums["source"] = sums["source"] or "person"
+        return StepEstimate(step=step.id, **sums)
+
+    def parts(self, step: Step, items: Range) -> list[Calls]:
+        """Return what a step does for so many elements."""
+        own = self._own(step)
+        result = self._result(step) if step.success else NONE
+        checks = [call for check in step.success for call in self.check(check, result)]
+        return [call.times(items) for call in (*own, *checks)]
+
+    def check(self, check: Check, result: Range) -> list[Calls]:
+        """Return the calls of one check.
+
+        Args:
+            check: Of a step or of the goal.
+            result: Tokens of what is checked.
+        """
+        calls = [] if check.tool is None else [self._tool(check.tool)]
+        judge = self.known.roles.judge
+        if check.level == "L3" and judge is not None:
+            calls.append(self._judge(judge, result))
+        return calls
+
+    def longest(self, steps: tuple[StepEstimate, ...]) -> Range:
+        """Return the seconds of the longest path, or of the tightest limit on parallel work."""
+        taken = {each.step: each.seconds for each in steps}
+        low = critical_path(self.plan, {step: each.p50 for step, each in taken.items()}).seconds
+        high = critical_path(self.plan, {step: each.p95 for step, each in taken.items()}).seconds
+        busy: dict[str, Range] = {}
+        for step in self.plan.steps:
+            spec = contract_of(step, self.known.catalog)
+            if spec is not None and spec.concurrency is not None and taken[step.id].p95:
+                items, _ = self.inputs.items(step)
+                share = Range(p50=1 / spec.concurrency, p95=1 / spec.concurrency)
+                once = added(self._own(step))["seconds"]
+                busy[spec.name] = busy.get(spec.name, NONE) + once.times(items).times(share)
+        return Range(
+            p50=max(low, *(each.p50 for each in busy.values()), 0.0),
+            p95=max(high, *(each.p95 for each in busy.values()), 0.0),
+        )
+
+    def question(self, step: Step) -> Question:
+        """Return what a model step sends and gets; worked out once."""
+        key = id(step)  # two steps may share an id, which another layer finds
+        if key not in self._questions:
+            role = self.known.roles.step
+            prompt = "" if role is None else role.prompt
+            form = json.dumps(thaw(step.output), separators=(",", ":")) if step.output else ""
+            counted = sum(self.counter.count(e).tokens for e in (prompt, step.objective, form))
+            self._questions[key] = Question(
+                role,
+                Range(p50=counted, p95=counted),
+                self.inputs.of(step, self.counter),
+                size_of(step.output, CALL_LIMIT if role is None else role.limit),
+            )
+        return self._questions[key]
+
+    def _own(self, step: Step) -> list[Calls]:
+        if step.kind in ("human", "milestone"):
+            return []
+        return [self._model(step) if step.kind == "model" else self._tool(step.tool or "")]
+
+    def _tool(self, name: str) -> Calls:
+        spec = self.known.catalog.tools.get(name)
+        if spec is None:
+            says = f"there is no contract for {name!r}" if name else "nothing says what is called"
+            return Calls(
+                seconds=_UNKNOWN_SECONDS,
+                usd_p50=None,
+                usd_p95=None,
+                sources=("default",),
+                unknown=(says,),
+            )
+        past = self._past(tool_subject(spec.name, spec.version))
+        stated = Range(p50=spec.seconds, p95=spec.seconds * P95_FACTOR)
+        return Calls(
+            seconds=past.seconds if past else stated,
+            usd_p50=spec.usd,
+            usd_p95=spec.usd,
+            sources=(past.source if past else "contract",),
+            unknown=() if spec.usd is not None else (f"{name!r} declares no price",),
+        )
+
+    def _model(self, step: Step) -> Calls:
+        role, prompt, sent, size = self.question(step)
+        gaps = sent.unknown + tuple(
+            f"no bound for {path}; at most the limit of the call" for path in size.unbounded
+        )
+        if role is None:
+            return Calls(
+                seconds=_UNKNOWN_SECONDS,
+                tokens_in=prompt + sent.tokens,
+                tokens_out=size.range,
+                usd_p50=None,
+                usd_p95=None,
+                model_calls=ONCE,
+                sources=("schema",),
+                token_sources=sent.sources,
+                unknown=("no model is set for model steps", *gaps),
+            )
+        book, counted = self.known.book, (*sent.sources, self.counter.count(role.prompt).source)
+        past = self._past(step_subject(step, role.model, role.sha256)) if self.known.past else None
+        if past is not None:
+            call = asked(role.model, book, past.tokens_in, past.tokens_out, seconds=past.seconds)
+            return _with(call, past.source, counted, ())
+        call = asked(role.model, book, prompt + sent.tokens, size.range)
+        return _with(call, "schema", counted, gaps)
+
+    def _judge(self, judge: Role, result: Range) -> Calls:
+        counted = self.counter.count(judge.prompt)
+        fixed = float(counted.tokens + JUDGE_CLAIM_TOKENS)
+        asks = result + Range(p50=fixed, p95=fixed)
+        answers = (
+            size_of(judge.schema, judge.limit).range
+            if judge.schema is not None
+            else Range(p50=JUDGE_OUTPUT_TOKENS, p95=JUDGE_OUTPUT_TOKENS * P95_FACTOR)
+        )
+        call = asked(judge.model, self.known.book, asks, answers)
+        return _with(call, "", (counted.source,), call.unknown)
+
+    def _result(self, step: Step) -> Range:
+        if step.kind == "model":
+            return self.question(step).size.range
+        spec = self.known.catalog.tools.get(step.tool or "")
+        tokens = spec.output_tokens if spec else 0
+        return Range(p50=tokens, p95=tokens * P95_FACTOR)
+
+    def _width(self, step: Step) -> int:
+        spec = contract_of(step, self.known.catalog)
         if spec is not None and spec.concurrency is not None:
-            took = spec.seconds * times(step) / spec.concurrency
-            busy[spec.name] = busy.get(spec.name, 0.0) + took
-    return max(critical_path(plan, seconds).seconds, *busy.values(), 0.0)
+            return spec.concurrency
+        return PARALLEL if step.for_each is None else ELEMENTS_AT_ONCE
+
+    def _past(self, subject: str) -> Seen | None:
+        if subject not in self._seen:
+            self._seen[subject] = seen(self.known.past.get(subject))
+        return self._seen[subject]
 
 
-def _range(p50: float) -> Range:
-    return Range(p50=p50, p95=p50 * P95_FACTOR)
+def _with(call: Calls, source: str, counted: tuple[str, ...], gaps: tuple[str, ...]) -> Calls:
+    return replace(
+        call,
+        sources=(source,) if source else (),
+        token_sources=tuple(dict.fromkeys(counted)),
+        unknown=tuple(dict.fromkeys((*call.unknown, *gaps))),
+    )
 
 
-def _sum(amounts: Iterable[Decimal | None]) -> Decimal | None:
-    total = Decimal(0)
-    for amount in amounts:
-        if amount is None:
-            return None
-        total += amount
-    return total
+def _unknown(steps: tuple[StepEstimate, ...], most: int = 20) -> tuple[str, ...]:
+    said = [f"{each.step}: {says}" for each in steps for says in each.unknown]
+    more = len(said) - most
+    return (*said[:most], f"and {more} more") if more > 0 else tuple(said)

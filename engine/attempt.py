@@ -13,7 +13,8 @@ from plangate.engine.capability import Trial
 from plangate.engine.checks import Look, close_all, hold_looks, run_check
 from plangate.engine.classify import Failure
 from plangate.engine.effect import Acted
-from plangate.journal.events import AttemptEnded, AttemptStarted, VerdictReached
+from plangate.journal.attempts import AttemptEnded, AttemptStarted
+from plangate.journal.events import VerdictReached
 from plangate.journal.points import reached
 from plangate.journal.progress import newest, unit_of
 from plangate.plan.effects import evidence_of

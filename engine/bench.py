@@ -14,7 +14,7 @@ from plangate.engine.authorizer import RecordedRights
 from plangate.engine.brake import Brake
 from plangate.engine.denials import Denials
 from plangate.engine.labels import RunLabels
-from plangate.journal.events import CallOverran
+from plangate.journal.attempts import CallOverran
 from plangate.plan.errors import JournalError, LeaseLost
 from plangate.plan.joins import is_strict
 from plangate.plan.shape.cel import Compiled, compile_rule

@@ -15,7 +15,8 @@ from plangate.graph.fallout import Loss
 from plangate.graph.lens import Lens, block, in_markdown
 from plangate.plan.catalog import Catalog
 from plangate.plan.contract import contract_of
-from plangate.plan.facts import PlanEstimate, Range, StepEstimate
+from plangate.plan.forecast import Forecast, PlanEstimate, Range
+from plangate.plan.preview import Preview, StepPreview
 from plangate.plan.value.frozen import Json, digest
 from plangate.plan.value.plan import Condition, Plan
 from plangate.plan.value.step import Check, Step
@@ -31,18 +32,19 @@ class Known:
     Args:
         catalog: The contracts.
         values: By head of a reference, `inputs` and the outputs of steps that have ended.
-        priced: The estimate of each step.
+        previewed: What each step would do and take.
     """
 
     catalog: Catalog
     values: Mapping[str, Json]
-    priced: Mapping[str, StepEstimate]
+    previewed: Mapping[str, StepPreview]
 
 
 def step_card(step: Step, known: Known, loss: Loss, lens: Lens) -> Shown:
     """Return a step as it will run, and what else would not if it were denied."""
     spec = contract_of(step, known.catalog)
-    priced = known.priced.get(step.id)
+    shown = known.previewed.get(step.id)
+    priced = None if shown is None else shown.estimate
     before = lens.escaped
     given = resolved(step, known.values)
     args = lens.value(given.args)
@@ -77,7 +79,8 @@ def step_card(step: Step, known: Known, loss: Loss, lens: Lens) -> Shown:
         if step.question is None
         else lens.value(step.question.model_dump(mode="json")),
         "output": None if step.output is None else lens.value(step.output),
-        "estimate": None if priced is None else _step_price(priced),
+        "estimate": None if priced is None else {**_amounts(priced), "source": priced.source},
+        "evidence": None if shown is None else evidence_card(shown, lens),
     }
 
 
@@ -135,15 +138,50 @@ def plan_card(plan: Plan, lens: Lens) -> Shown:
 
 def estimate_card(estimate: PlanEstimate) -> Shown:
     """Return what a plan will probably take; USD as text, null where a price is unknown."""
+    as_of = estimate.price_as_of
     return {
-        "seconds": _range(estimate.seconds),
+        **_amounts(estimate),
         "tokens": _range(estimate.tokens),
-        "usd": {"p50": _usd(estimate.usd_p50), "p95": _usd(estimate.usd_p95)},
-        "calls": estimate.calls,
+        "model_calls": _range(estimate.model_calls),
+        "overhead": [{"role": each.role, **_amounts(each)} for each in estimate.overhead],
         "spent_usd": _usd(estimate.spent_usd),
         "spent_tokens": estimate.spent_tokens,
         "price_table": estimate.price_table,
+        "price_as_of": None if as_of is None else as_of.isoformat(),
+        "price_is_old": estimate.price_is_old,
         "token_source": estimate.token_source,
+    }
+
+
+def preview_card(preview: Preview, lens: Lens) -> Shown:
+    """Return what a preview says beside the steps: the three questions, and what to do."""
+    return {
+        "approvable": preview.approvable,
+        "fits": [
+            {"asks": each.asks, "says": each.says, "why": [lens.text(why) for why in each.why]}
+            for each in preview.fits
+        ],
+        "cuts": [lens.text(each) for each in preview.cuts],
+        "alternatives": [
+            {
+                "step": each.step,
+                "says": lens.text(each.says),
+                "calls": _range(each.calls),
+                "usd": {"p50": _usd(each.usd_p50), "p95": _usd(each.usd_p95)},
+                "seconds": _range(each.seconds),
+            }
+            for each in lens.first(preview.alternatives)
+        ],
+        "notes": [lens.text(each) for each in preview.notes],
+    }
+
+
+def evidence_card(step: StepPreview, lens: Lens) -> Shown:
+    """Return which evidence a step is expected to show."""
+    return {
+        "refs": [lens.text(ref) for ref in lens.first(step.evidence.refs)],
+        "source": step.evidence.source,
+        "unknown": lens.text(step.evidence.unknown),
     }
 
 
@@ -156,6 +194,8 @@ def describe_plan(card: Mapping[str, Any]) -> str:
         f"**Approve plan version {card['plan_version']}?** {in_markdown(card['goal'])}",
         f"Tier *{card['tier']}*: {in_markdown('; '.join(card['reasons']) or 'no reason given')}",
         f"Estimate: {price}, {seconds['p50']:.0f} to {seconds['p95']:.0f} s.",
+        *_listed("Within the budget", (_fit(each) for each in card["preview"]["fits"])),
+        *_listed("Over budget; what to do", card["preview"]["cuts"]),
         f"Expires: {card['expires_at'] or 'never'}. Hash: `{card['plan_hash']}`.",
         *(_describe_step(step) for step in card["steps"]),
         *_listed("Other steps", (f"{each['id']} {each['capability']}" for each in card["other"])),
@@ -230,6 +270,10 @@ def _denying(step: str, loss: Mapping[str, Any]) -> Iterator[str]:
         yield f"Denying {step} {in_markdown('; '.join(parts))}."
 
 
+def _fit(fit: Mapping[str, Any]) -> str:
+    return f"{fit['asks']}: {fit['says']} ({'; '.join(fit['why'])})"
+
+
 def _read_on_request(info: Mapping[str, Any]) -> str:
     return f"Read on request, {in_markdown(str(info['tool']))}:\n\n{block(info)}"
 
@@ -270,11 +314,13 @@ def _conditions(given: tuple[Condition, ...], lens: Lens) -> list[Shown]:
     ]
 
 
-def _step_price(priced: StepEstimate) -> Shown:
+def _amounts(given: Forecast | PlanEstimate) -> Shown:
     return {
-        "seconds": _range(priced.seconds),
-        "usd": {"p50": _usd(priced.usd_p50), "p95": _usd(priced.usd_p95)},
-        "source": priced.source,
+        "seconds": _range(given.seconds),
+        "tokens_in": _range(given.tokens_in),
+        "tokens_out": _range(given.tokens_out),
+        "usd": {"p50": _usd(given.usd_p50), "p95": _usd(given.usd_p95)},
+        "calls": _range(given.calls),
     }
 
 

@@ -21,12 +21,13 @@ from plangate.graph.card import (
     describe_question,
     estimate_card,
     plan_card,
+    preview_card,
     step_card,
 )
 from plangate.graph.fallout import NAMED, Fallout
 from plangate.graph.lens import Lens, in_markdown
 from plangate.plan.catalog import Catalog
-from plangate.plan.facts import PlanEstimate
+from plangate.plan.preview import Preview
 from plangate.plan.value.frozen import Frozen, Json, thaw
 from plangate.plan.value.plan import Plan
 from plangate.plan.value.step import Step
@@ -62,7 +63,9 @@ class ApprovalCard:
     confirm: tuple[str, ...]
     """Ids of the steps that are shown in full."""
 
-    estimate: PlanEstimate
+    preview: Preview
+    """What the plan would do and take, as every other door shows it."""
+
     diff: Frozen | None = None
     """Against the version before (`plan.revise.diff.PlanDiff`)."""
 
@@ -221,7 +224,7 @@ def _approval(card: ApprovalCard, fallout: Fallout, room: _Room) -> Shown:
     known = Known(
         catalog=card.catalog,
         values={"inputs": plan.inputs, **card.outputs},
-        priced={each.step: each for each in card.estimate.steps},
+        previewed={each.id: each for each in card.preview.steps},
     )
     native: Shown = {
         **_head("plan_approval", "approval", card, plan.version, plan.content_hash),
@@ -243,7 +246,8 @@ def _approval(card: ApprovalCard, fallout: Fallout, room: _Room) -> Shown:
         "left_out": [step.id for step in lens.first(left)],
         "other": [_other(step, card.settled) for step in lens.first(others)],
         "diff": None if card.diff is None else lens.value(thaw(card.diff.model_dump(mode="json"))),
-        "estimate": estimate_card(card.estimate),
+        "estimate": estimate_card(card.preview.estimate),
+        "preview": preview_card(card.preview, lens),
     }
     native["overflow"] = _overflow(lens, len(left), card.run_id, card.plan_ref)
     native["description"] = describe_plan(native)
@@ -287,6 +291,7 @@ def _head(
     decisions, buttons = _ANSWERS["confirm" if confirm else kind]
     if isinstance(card, ApprovalCard):
         decisions = card.allowed
+        buttons = tuple(each for each in buttons if each in decisions)
     expires = None if card.expires_at is None else card.expires_at.isoformat()
     return {
         "type": form,

@@ -10,10 +10,9 @@ from dataclasses import replace
 from functools import singledispatch
 from typing import TYPE_CHECKING
 
+from plangate.journal.attempts import AttemptEnded, AttemptStarted
 from plangate.journal.causes import GoalRevised, RunFollowed
 from plangate.journal.events import (
-    AttemptEnded,
-    AttemptStarted,
     DraftRefused,
     GoalVerified,
     ModelCalled,
@@ -104,10 +103,13 @@ def _outside_asked(event: OutsideAsked, view: RunView) -> None:
     if event.counted:
         cost = Spent(usd=event.usd, tool_calls=1, seconds=event.latency_s)
         _spend(view, cost, event.step)
+        again = event.by.endswith("-again")
+        view.looks["reread" if again else event.step or "goal"] += 1
 
 
 @change.register(ModelCalled)
 def _model_called(event: ModelCalled, view: RunView) -> None:
+    view.asked.append(event)
     seen = view.attempts.get(event.attempt_id or "")
     if seen is not None:
         view.attempts[seen.started.attempt_id] = replace(seen, answered=True)

@@ -11,14 +11,15 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from plangate.journal.events import AttemptEnded, ModelCalled
+from plangate.journal.attempts import AttemptEnded
+from plangate.journal.events import ModelCalled
 from plangate.journal.ledger import UNSETTLED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from plangate.journal.asked import ModelAsked
-    from plangate.journal.events import AttemptStarted
+    from plangate.journal.attempts import AttemptStarted
     from plangate.journal.ledger import EffectRow
     from plangate.journal.view import RunView
 

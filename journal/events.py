@@ -13,7 +13,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, TypeAdapter
 
-from plangate.journal.asked import ModelAsked
+from plangate.journal.attempts import AttemptEnded, AttemptStarted, CallOverran
 from plangate.journal.causes import Cause, GoalRevised, RunFollowed
 from plangate.journal.grounds import Fingerprinted, OutsideAsked
 from plangate.journal.questions import (
@@ -26,6 +26,7 @@ from plangate.journal.questions import (
     WorldMoved,
 )
 from plangate.journal.reference import Ref
+from plangate.journal.samples import Used
 from plangate.journal.spending import (
     BudgetStopped,
     LimitRaised,
@@ -35,8 +36,8 @@ from plangate.journal.spending import (
 )
 from plangate.plan.facts import PlanEstimate
 from plangate.plan.issue import Issue
-from plangate.plan.outcome import AttemptStatus, EffectState, Outcome, Says
-from plangate.plan.value.frozen import Args, Frozen
+from plangate.plan.outcome import EffectState, Outcome, Says
+from plangate.plan.value.frozen import Frozen
 from plangate.plan.value.plan import Author
 from plangate.plan.verdict import Verdict
 
@@ -163,83 +164,6 @@ class StepReleased(Frozen):
     """What it starts without: predecessors that are not done, where its join allows that."""
 
 
-class AttemptStarted(Frozen):
-    """One try of a step."""
-
-    type: Literal["attempt_started"] = "attempt_started"
-    attempt_id: str
-    """`<step>-A<n>`, counted over all plan versions of the run; of an element of a list
-    `<step>.<element>-A<n>`."""
-
-    step: str
-    element: int | None = None
-    """Which one of the list that the step runs over, from 1; None: it runs over no list."""
-
-    plan_version: int
-    capability: str
-    """`tool@version`, or `model:<name>@<first digits of the prompt's hash>`."""
-
-    asks: ModelAsked | None = None
-    """Of a try that asks a model."""
-
-    args: Ref
-    args_sha256: str
-    inputs: tuple[str, ...] = ()
-    """References that were read, as `obs://S1-A1`."""
-
-    input_versions: Args = Field(default_factory=dict, validate_default=True)
-    """Versions of outside objects that the inputs showed, as `{"order://ORD-1": 8}`."""
-
-    usd: Decimal | None = Decimal(0)
-    """What is held back for it: charged in full if its owner dies before it can say more."""
-
-    ledgered: bool = False
-    """True if the ledger tells whether its body was called."""
-
-
-class AttemptEnded(Frozen):
-    """A try ended, in exactly one way."""
-
-    type: Literal["attempt_ended"] = "attempt_ended"
-    attempt_id: str
-    step: str
-    status: AttemptStatus
-    outcome: Outcome
-    error_code: str = ""
-    error: str = ""
-    """Redacted, one line."""
-
-    output: Ref | None = None
-    observed: tuple[str, ...] = ()
-    """Evidence references that the output holds, as `order://ORD-1?version=8`."""
-
-    progress: tuple[str, ...] = ()
-    usd: Decimal | None = Decimal(0)
-    latency_s: float = 0.0
-    effect_key: str | None = None
-    reused: str = ""
-    """Where the result came from instead of a call: `ledger`, `reconcile`, `poll`."""
-
-    called: bool = True
-    """False: the body was certainly not called, so it is no tool call and cost nothing."""
-
-
-class CallOverran(Frozen):
-    """A call went on although nobody waited for it any more, or ended then after all.
-
-    A tool that acts may have acted in between; its effect stays unknown until it is settled.
-    """
-
-    type: Literal["call_overran"] = "call_overran"
-    step: str
-    attempt_id: str
-    tool: str
-    effect_key: str | None = None
-    how: Literal["going_on", "returned", "raised"]
-    after_s: float
-    """Seconds from the start of the call."""
-
-
 class EffectMoved(Frozen):
     """The ledger's row of an effect changed state; the row itself is the truth."""
 
@@ -341,6 +265,9 @@ class RunEnded(Frozen):
     report: Ref
     verified: VerifiedAs | None = None
     """Where the goal was verified, what that speaks for; it is the history that tiers look at."""
+
+    used: tuple[Used, ...] = ()
+    """What its calls took, by subject: the history that estimates look at."""
 
 
 Event: TypeAlias = Annotated[

@@ -14,6 +14,7 @@ from plangate.journal.reservations import Reservations
 from plangate.journal.retention import Retention
 from plangate.journal.runs import Runs
 from plangate.journal.store import Store, open_engine
+from plangate.journal.usage import Usages
 from plangate.journal.verified import VerifiedRuns
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Journal:
         self.retention = Retention(store)
         self.reservations = Reservations(store, clock)
         self.verified = VerifiedRuns(store)
+        self.usage = Usages(store)
 
     @classmethod
     def open(cls, url: str, *, clock: Clock | None = None) -> Journal:

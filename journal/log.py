@@ -31,6 +31,7 @@ from plangate.journal.questions import (
 from plangate.journal.schema import EVENTS, RUNS
 from plangate.journal.spending import BudgetStopped
 from plangate.journal.store import is_again
+from plangate.journal.usage import note_usage
 from plangate.journal.verified import note_verified
 from plangate.plan.errors import Conflict, JournalError
 
@@ -157,8 +158,8 @@ class Log:
             if rows:
                 tx.execute(_ADD, rows)
             for each in written:
-                if isinstance(each.event, RunEnded) and each.event.verified is not None:
-                    note_verified(tx, lease.run_id, each.event.verified, each.at)
+                if isinstance(each.event, RunEnded):
+                    _note_end(tx, lease.run_id, each.event, each.at)
             reached("log.writing")
 
         self._store.change(work)
@@ -183,6 +184,13 @@ class Log:
             .limit(limit)
         )
         return [_entry(run_id, row) for row in self._store.rows(query)]
+
+
+def _note_end(tx: sa.Connection, run_id: str, ended: RunEnded, at: datetime) -> None:
+    """Keep what later runs ask for, so that none of them has to read this log."""
+    if ended.verified is not None:
+        note_verified(tx, run_id, ended.verified, at)
+    note_usage(tx, run_id, ended.used, at)
 
 
 def _changes(events: Sequence[Event]) -> dict[str, Any]:

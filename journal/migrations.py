@@ -125,6 +125,19 @@ def _reservations(tx: sa.Connection) -> None:
     execute(tx, _RESERVATIONS)
 
 
+_USAGE = (
+    """CREATE TABLE usage (
+        run_id TEXT NOT NULL, subject TEXT NOT NULL, at TEXT NOT NULL, calls BIGINT NOT NULL,
+        body TEXT NOT NULL, PRIMARY KEY (run_id, subject))""",
+    "CREATE INDEX usage_by_subject ON usage (subject, at)",
+)
+
+
+def _usage(tx: sa.Connection) -> None:
+    """Runs from before teach nothing: which calls were alike was not noted with their end."""
+    execute(tx, _USAGE)
+
+
 def execute(tx: sa.Connection, statements: Iterable[str]) -> None:
     """Run the statements of a migration."""
     text = 'TEXT COLLATE "C"' if tx.dialect.name == "postgresql" else "TEXT"
@@ -139,6 +152,7 @@ MIGRATIONS: Mapping[int, Migration] = MappingProxyType(
         3: _verified_runs,
         4: _owners_of_effects,
         5: _reservations,
+        6: _usage,
     }
 )
 """By the version each one leads to: 1, 2, 3, ... without gaps."""

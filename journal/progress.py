@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from plangate.journal.events import AttemptEnded, AttemptStarted
+    from plangate.journal.attempts import AttemptEnded, AttemptStarted
     from plangate.journal.reference import Ref
     from plangate.plan.outcome import Outcome, StepStatus
 

@@ -23,6 +23,7 @@ from plangate.journal.schema import (
     EVENTS,
     RESERVATIONS,
     RUNS,
+    USAGE,
     VERIFIED,
     VOTES,
 )
@@ -138,7 +139,7 @@ class Retention:
             kept = _bury_effects(tx, run_id)
             artifacts = _remove_artifacts(tx, run_id)
             events = tx.execute(sa.delete(EVENTS).where(EVENTS.c.run_id == run_id)).rowcount
-            for table in (DECISIONS, VOTES, VERIFIED):
+            for table in (DECISIONS, VOTES, VERIFIED, USAGE):
                 tx.execute(sa.delete(table).where(table.c.run_id == run_id))
             _bury_reservations(tx, run_id)
             tx.execute(sa.delete(RUNS).where(this_run))

@@ -194,6 +194,18 @@ RESERVATIONS = sa.Table(
 )
 """What acts may take or took of their principal's day; `nano_usd` is null where nobody knows."""
 
+USAGE = sa.Table(
+    "usage",
+    TABLES,
+    sa.Column("run_id", sa.Text, primary_key=True),
+    sa.Column("subject", sa.Text, primary_key=True),
+    _time("at"),
+    _number("calls"),
+    _text("body"),
+    sa.Index("usage_by_subject", "subject", "at"),
+)
+"""What the calls of a run took, by subject: what later estimates learn from."""
+
 ARTIFACT_USES = sa.Table(
     "artifact_uses",
     TABLES,

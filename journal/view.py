@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Entry,
         Event,
         GoalVerified,
+        ModelCalled,
         PlanCriticized,
         PlanProposed,
         PlanValidated,
@@ -185,6 +186,13 @@ class RunView:
     tool_calls: int = 0
     """Calls of tools: each attempt that made one, each look at the world beside the steps."""
 
+    asked: list[ModelCalled] = field(default_factory=list)
+    """Each call of a model, usable or not."""
+
+    looks: Counter[str] = field(default_factory=Counter)
+    """By step, or `goal`: calls that checks made to look at the world; `reread`: reads that were
+    made again before an act."""
+
     replans: int = 0
     """Plan versions written by the replanner."""
 
@@ -223,6 +231,13 @@ class RunView:
             tool_calls=self.tool_calls,
             model_calls=self.model_calls,
         )
+
+    @property
+    def promised(self) -> PlanValidated | None:
+        """The version that the first attempt was made of, with its estimate; else the current."""
+        for seen in self.attempts.values():
+            return self.validated.get(seen.started.plan_version)
+        return self.validated.get(self.version)
 
     @property
     def pending_questions(self) -> tuple[QuestionAsked, ...]:

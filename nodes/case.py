@@ -23,7 +23,7 @@ from plangate.journal.questions import (
 from plangate.journal.runs import Run
 from plangate.journal.session import Session
 from plangate.journal.view import RunView
-from plangate.nodes.kit import Kit
+from plangate.nodes.kit import Kit, spent_by
 from plangate.nodes.raised import raised
 from plangate.plan.catalog import Catalog
 from plangate.plan.facts import Facts, Rights
@@ -113,13 +113,7 @@ class Case:
             catalog=self.catalog,
             rights=self.rights,
             policy=self.kit.policy,
-            estimate=estimate(
-                plan,
-                self.catalog,
-                book=self.kit.book,
-                spent_usd=view.spent_usd,
-                spent_tokens=view.tokens,
-            ),
+            estimate=estimate(plan, self.kit.known(plan, self.catalog), spent_by(view)),
             history=self.kit.history(self.catalog),
             denied=Denials(cast("Session", self), self.kit.registry).now(),  # reads view and load
             turned_down=view.turned_down,

@@ -9,10 +9,15 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
+from pydantic import ValidationError
+
 from plangate.graph.payload import Answer
 from plangate.nodes.case import Case
 from plangate.nodes.edit import Edited, judged
 from plangate.nodes.info import reads_of
+from plangate.nodes.raised import raised
+from plangate.plan.facts import Facts
+from plangate.plan.layers.spend import over_budget
 from plangate.plan.shape.scope import output_shape
 from plangate.plan.value.frozen import Json, thaw
 from plangate.plan.value.step import Question
@@ -45,8 +50,38 @@ def fitted(answer: Answer, case: Case) -> Fitted | str:
         return f"{word} takes no edits; an edit is a decision of its own"
     if word in ("answer", "settle", "escalate") and not isinstance(answer.answer, Mapping):
         return "it holds no answer object"
+    if word == "approve" and (why := _over_budget(case)):
+        return why
     judge = None if word == "approve" and not answer.steps else _JUDGES.get(word)
     return Fitted() if judge is None else judge(answer, case)
+
+
+def _over_budget(case: Case) -> str:
+    """Say why a plan cannot be approved any more, and what to do; empty if it is in budget.
+
+    It was in budget when it was checked; since then time has passed and money was spent. The
+    estimate is the recorded one, so that nothing but the run itself moves it.
+    """
+    view = case.view
+    checked = view.validated.get(case.question.plan_version)
+    try:
+        plan = case.plan
+    except ValidationError:
+        return ""  # of a form that this code cannot read: it is made anew, and asked about
+    if checked is None:
+        return ""
+    facts = Facts(
+        catalog=case.catalog,
+        rights=case.rights,
+        policy=case.kit.policy,
+        raised=raised(view.raised),
+        estimate=checked.estimate.after_planning(view.spent_usd, view.tokens),
+        now=case.kit.now(),
+    )
+    over = over_budget(plan, facts)
+    said = "; ".join(f"{each.code}: {each.says}" for each in over)
+    hints = " ".join(dict.fromkeys(each.hint for each in over if each.hint))
+    return f"the plan is over budget and cannot be approved: {said}. {hints}" if over else ""
 
 
 def _steps(answer: Answer, case: Case) -> Fitted | str:

@@ -13,7 +13,8 @@ from typing import Any
 
 from langgraph.config import get_stream_writer
 
-from plangate.budget.estimate import estimate
+from plangate.budget.estimate import Known, Spent, estimate
+from plangate.budget.history import subjects_of
 from plangate.budget.meter import Day, Meter, Steps
 from plangate.budget.prices import PriceBook
 from plangate.engine.authorizer import Authorizer, RecordedRights, rights_now
@@ -23,14 +24,18 @@ from plangate.engine.denials import Denials
 from plangate.engine.working import StepModel
 from plangate.journal.clock import not_before
 from plangate.journal.plans import plan_of
+from plangate.journal.samples import Past, Recall
 from plangate.journal.session import Session
+from plangate.journal.view import RunView
 from plangate.models.chat import model_name
+from plangate.models.roles import Chats, roles_of
 from plangate.nodes.raised import raised
 from plangate.nodes.worked import worked_before_s
 from plangate.plan.catalog import Catalog
 from plangate.plan.errors import ConfigError, PlangateError
 from plangate.plan.facts import Facts, History, PlanEstimate, Rights
 from plangate.plan.limits import with_raises
+from plangate.plan.outcome import OVER
 from plangate.plan.policy import Policy
 from plangate.plan.repair import RepairRule
 from plangate.plan.templates import Template
@@ -83,6 +88,16 @@ def _no_history(**_: object) -> Mapping[str, int]:
     return {}
 
 
+def spent_by(view: RunView) -> Spent:
+    """Return what a run has used, and for which steps."""
+    ended = (step for step, seen in view.steps.items() if seen.status in OVER)
+    return Spent(view.spent_usd, view.tokens, frozenset(ended))
+
+
+def _no_past(*_: object) -> Past:
+    return {}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kit:
     """The agent's contracts, rules and services.
@@ -92,6 +107,7 @@ class Kit:
         step_model: A chat model that carries model steps out, or None: no plan can have any.
         critic: Another chat model for the critic, or None: the critic is left out, and says so.
         verified: As `plangate.journal.verified.VerifiedRuns.counts`: past successes.
+        recall: As `plangate.journal.usage.Usages.of`: what earlier calls took.
         authorizer: Knows what a principal may do now.
         credentials: Gives credentials for one call at a time.
     """
@@ -108,6 +124,8 @@ class Kit:
     step_model: Any = None
     critic: Any = None
     verified: Callable[..., Mapping[str, int]] = _no_history
+    recall: Recall = _no_past
+    monotonic: Callable[[], float] = time.monotonic
     jitter: Callable[[], float] = random
     parallel: int = 64
     authorizer: Authorizer = field(default_factory=RecordedRights)
@@ -143,14 +161,23 @@ class Kit:
         return plan_of(session, version)
 
     def estimate(self, session: Session, plan: Plan) -> PlanEstimate:
-        """Price a plan, with what planning has cost so far."""
-        view = session.view
-        return estimate(
-            plan,
-            self.catalog(session),
+        """Price what is to come of a plan, with what the run has cost so far."""
+        return estimate(plan, self.known(plan, self.catalog(session)), spent_by(session.view))
+
+    def known(self, plan: Plan, catalog: Catalog) -> Known:
+        """Gather what an estimate is made from; earlier runs are asked for in one bounded query."""
+        chats = Chats(planner=self.model, critic=self.critic, step=self.step_model)
+        roles = roles_of(chats, catalog, self.policy)
+        until = self.now()
+        since = until - timedelta(days=self.policy.tiers.history_days)
+        past = self.recall(subjects_of(plan, catalog, roles), since, until)
+        return Known(
+            catalog=catalog,
             book=self.book,
-            spent_usd=view.spent_usd,
-            spent_tokens=view.tokens,
+            roles=roles,
+            past=past,
+            now=until,
+            rereads=self.policy.reread,
         )
 
     def facts(self, session: Session, priced: PlanEstimate | None = None) -> Facts:
@@ -163,15 +190,10 @@ class Kit:
             history=self.history(self.catalog(session)),
             denied=Denials(session, self.registry).now(),
             turned_down=session.view.turned_down,
-            step_model=self.step_model_name,
+            step_model=step_model_name(self),
             raised=raised(session.view.raised),
             now=self.now(),
         )
-
-    @property
-    def step_model_name(self) -> str | None:
-        """Name of the model that carries model steps out; None: there is none."""
-        return None if self.step_model is None else model_name(self.step_model)
 
     def history(self, catalog: Catalog) -> History:
         """Return the past successes that count: under these very contracts and rules, not too old.
@@ -246,6 +268,12 @@ class Kit:
             authorizer=self.authorizer,
             credentials=self.credentials,
             step_model=self.worker(),
-            started_s=time.monotonic()
+            monotonic=self.monotonic,
+            started_s=self.monotonic()
             - worked_before_s(session, plan, self.limits(session, plan.budget)),
         )
+
+
+def step_model_name(kit: Kit) -> str | None:
+    """Return the name of the model of model steps; None: there is none."""
+    return None if kit.step_model is None else model_name(kit.step_model)

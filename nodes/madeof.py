@@ -18,7 +18,7 @@ from plangate.journal.journal import Journal
 from plangate.journal.reference import Ref
 from plangate.journal.session import Session
 from plangate.journal.view import RunView, fold
-from plangate.nodes.kit import Kit
+from plangate.nodes.kit import Kit, step_model_name
 from plangate.plan.catalog import Catalog, ToolPrint
 from plangate.plan.contract import MODEL
 from plangate.plan.errors import Unreadable
@@ -128,7 +128,7 @@ def away(name: str, session: Session) -> str:
 
 def _step_model(kit: Kit) -> dict[str, ToolPrint]:
     """The model of model steps counts as a capability whose version is its name."""
-    name = kit.step_model_name
+    name = step_model_name(kit)
     return {} if name is None else {MODEL: ToolPrint(version=name, form="", powers="", words="")}
 
 

@@ -13,8 +13,12 @@ from plangate.journal.events import TriggerFired
 from plangate.journal.progress import unit_of
 from plangate.journal.session import Session
 from plangate.nodes.kit import Kit
+from plangate.nodes.preview import previewed
 from plangate.nodes.undo import is_compensation
+from plangate.plan.issue import Report
+from plangate.plan.layers.spend import over_budget
 from plangate.plan.outcome import OVER
+from plangate.plan.preview import Judged, Preview
 from plangate.plan.revise.diff import PlanDiff
 from plangate.plan.tier import acting
 from plangate.plan.value.frozen import Json, digest, parse
@@ -38,6 +42,8 @@ def approval_card(session: Session, kit: Kit, plan: Plan, asking: Asking) -> App
     proposed, checked = view.plans[plan.version], view.validated[plan.version]
     catalog = kit.catalog(session)
     acts = tuple(step.id for step in acting(plan, catalog))
+    preview = _preview(session, kit, plan)
+    consent = ("approve",) if preview.approvable else ()
     can_replan = kit.model is not None and not is_compensation(view)
     comments = ("changes",) if can_replan else ()
     return ApprovalCard(
@@ -50,11 +56,11 @@ def approval_card(session: Session, kit: Kit, plan: Plan, asking: Asking) -> App
         tier=checked.tier,
         reasons=checked.reasons,
         confirm=checked.confirm or acts,
-        estimate=checked.estimate,
+        preview=preview,
         diff=parse(PlanDiff, session.load(proposed.diff)) if proposed.diff else None,
         expires_at=asking.expires_at,
         audience=asking.audience,
-        allowed=("approve", "reject", "edit", *comments, "escalate", "request_more_info"),
+        allowed=(*consent, "reject", "edit", *comments, "escalate", "request_more_info"),
         roles=asking.roles,
         quorum=kit.policy.quorum_for(plan.by_id[step].tool or "" for step in acts),
         outputs=_outputs(session, plan),
@@ -63,6 +69,21 @@ def approval_card(session: Session, kit: Kit, plan: Plan, asking: Asking) -> App
         moved=tuple(_moved(session, plan)),
         info=tuple(_info(session, plan)),
     )
+
+
+def _preview(session: Session, kit: Kit, plan: Plan) -> Preview:
+    """Work out the preview of a checked version, with what has been spent since."""
+    checked, view, catalog = (
+        session.view.validated[plan.version],
+        session.view,
+        kit.catalog(session),
+    )
+    facts = kit.facts(session, checked.estimate.after_planning(view.spent_usd, view.tokens))
+    known = {(each.code, each.step, each.field) for each in checked.issues}
+    late = (e for e in over_budget(plan, facts) if (e.code, e.step, e.field) not in known)
+    report = Report(issues=(*checked.issues, *late), not_evaluated=checked.not_evaluated)
+    judged = Judged(report, checked.tier, checked.reasons, checked.confirm)
+    return previewed(plan, facts, kit.known(plan, catalog), kit.registry, judged)
 
 
 def known_digests(card: ApprovalCard) -> dict[str, str]:

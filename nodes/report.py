@@ -6,14 +6,14 @@ that never happened must not leave this process as a success.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 
 from plangate.journal.ledger import EffectRow
 from plangate.journal.progress import AttemptView, StepView, newest
 from plangate.journal.session import Session
 from plangate.journal.view import RunView
+from plangate.nodes.cost import cost_of
 from plangate.nodes.ending import Ending
 from plangate.nodes.said import changed_by_people
 from plangate.nodes.undo import Candidate
@@ -176,8 +176,7 @@ def report_of(
         "stopped": _stopped(view, plan),
         "limits_raised": [each.model_dump(mode="json") for each in view.raised],
         "weighed": [each.model_dump(mode="json") for each in view.reestimated],
-        "estimate": _estimate(view),
-        "actual": _actual(view),
+        **_cost(view),
     }
 
 
@@ -249,28 +248,14 @@ def _verdict(verdict: Verdict) -> dict[str, Json]:
     }
 
 
-def _estimate(view: RunView) -> dict[str, Json]:
-    checked = view.validated.get(view.version)
-    if checked is None:
-        return {}
-    priced = checked.estimate
-    return {
-        "seconds": {"p50": priced.seconds.p50, "p95": priced.seconds.p95},
-        "usd": {"p50": _usd(priced.usd_p50), "p95": _usd(priced.usd_p95)},
-        "tokens": {"p50": priced.tokens.p50, "p95": priced.tokens.p95},
-        "calls": priced.calls,
-    }
+def _cost(view: RunView) -> dict[str, Json]:
+    """Return what the run was said to take, and took; an unknown price says so."""
+    said = cost_of(view)
+    estimate, actual = said["estimate"], said["actual"]
+    return {"estimate": _worded(estimate or {}), "actual": _worded(actual)}
 
 
-def _actual(view: RunView) -> dict[str, Json]:
-    took = [each.ended.latency_s for each in view.attempts.values() if each.ended]
-    return {
-        "seconds": round(sum(took), 4),
-        "usd": _usd(view.spent_usd),
-        "tokens": view.tokens,
-        "calls": view.tool_calls + view.model_calls,
-    }
-
-
-def _usd(amount: Decimal | None) -> str:
-    return "unknown" if amount is None else str(amount)
+def _worded(value: Json) -> Json:
+    if isinstance(value, Mapping):
+        return {name: _worded(each) for name, each in value.items()}
+    return "unknown" if value is None else value

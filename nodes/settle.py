@@ -20,6 +20,7 @@ from plangate.nodes.kit import Kit
 from plangate.nodes.report import Claim, claims_of, report_of
 from plangate.nodes.undo import Candidate, Load, candidates, is_compensation, mark_undone
 from plangate.nodes.unfinished import end_rest, end_revised
+from plangate.nodes.used import used_by
 from plangate.plan.errors import Damaged, Unreadable
 from plangate.plan.value.plan import Plan
 
@@ -47,7 +48,7 @@ async def settle(_: State, session: Session, kit: Kit) -> dict[str, Any]:
     left = () if ending.ending == "completed" else _left(session, kit, effects)
     report = report_of(session, plan, ending, claims, effects, left)
     reached("report.made")
-    _close(session, ending, plan, session.put(report))
+    _close(session, kit, ending, plan, session.put(report))
     await session.aflush()
     return {
         "ending": ending.ending,
@@ -122,7 +123,7 @@ def _told(session: Session) -> dict[str, Any]:
     }
 
 
-def _close(session: Session, ending: Ending, plan: Plan | None, report: str) -> None:
+def _close(session: Session, kit: Kit, ending: Ending, plan: Plan | None, report: str) -> None:
     if ending.ending == "stopped":
         session.emit(PartlyReported(report=report))
         return
@@ -133,6 +134,7 @@ def _close(session: Session, ending: Ending, plan: Plan | None, report: str) -> 
             why=ending.why,
             report=report,
             verified=_verified_as(session, ending, plan),
+            used=used_by(session, kit),
         )
     )
 

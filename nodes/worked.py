@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from plangate.journal.events import AttemptEnded, AttemptStarted, Entry
+from plangate.journal.attempts import AttemptEnded, AttemptStarted
+from plangate.journal.events import Entry
 from plangate.journal.session import Session
 from plangate.plan.value.plan import Budget, Plan
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
@@ -162,6 +163,28 @@ def _spread(template: str, values: Mapping[str, Json]) -> Iterator[Mapping[str, 
 
 def _is_list(value: Json) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def expected_evidence(spec: ToolSpec, args: Mapping[str, Json]) -> tuple[str, ...]:
+    """Return what a result will show, as far as the arguments tell; the rest stays in braces.
+
+    Args:
+        spec: The contract.
+        args: Those that wait for an earlier step are still references.
+    """
+    return tuple(
+        _HOLE.sub(partial(_foreseen, values), template)
+        for template in spec.evidence
+        for values in _spread(template, args)
+    )
+
+
+def _foreseen(args: Mapping[str, Json], hole: re.Match[str]) -> str:
+    try:
+        value = _look_up(hole[1], args)
+        return hole[0] if Ref.parse(value) is not None else _quoted(value)
+    except ConfigError:
+        return hole[0]
 
 
 def _filled(template: str, values: Mapping[str, Json], text: Callable[[Json], str]) -> str:

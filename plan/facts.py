@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from plangate.plan.forecast import Forecast, PlanEstimate, Range, RoleEstimate, StepEstimate
 from plangate.plan.limits import with_raises
 from plangate.plan.value.frozen import Frozen
 
@@ -19,6 +19,18 @@ if TYPE_CHECKING:
     from plangate.plan.value.plan import Budget
 
 
+__all__ = [
+    "Facts",
+    "Forecast",
+    "History",
+    "PlanEstimate",
+    "Range",
+    "Rights",
+    "RoleEstimate",
+    "StepEstimate",
+]
+
+
 class Rights(Frozen):
     """Who the run acts for, and what they may do."""
 
@@ -26,50 +38,6 @@ class Rights(Frozen):
     roles: tuple[str, ...] = ()
     scopes: tuple[str, ...] = ()
     tenant: str | None = None
-
-
-class Range(Frozen):
-    """An amount that is not known yet: the middle and the high end."""
-
-    p50: float
-    p95: float
-
-
-class StepEstimate(Frozen):
-    """What one step will probably take."""
-
-    step: str
-    seconds: Range
-    tokens_in: Range
-    tokens_out: Range
-    usd_p50: Decimal | None
-    """None: unknown, because a price is; never zero."""
-
-    usd_p95: Decimal | None
-    source: str
-    """Where the figures come from: `contract`, `history (n=12)`, `default`."""
-
-
-class PlanEstimate(Frozen):
-    """What the whole plan will probably take. Not part of the plan: recalibration voids nothing."""
-
-    steps: tuple[StepEstimate, ...]
-    seconds: Range
-    """Along the critical path, under the concurrency limits."""
-
-    tokens: Range
-    usd_p50: Decimal | None
-    usd_p95: Decimal | None
-    calls: int
-    """Tool and model calls."""
-
-    spent_usd: Decimal | None = Decimal(0)
-    """Already paid for, planning above all; None: unknown, because a price is."""
-
-    spent_tokens: int = 0
-    price_table: str = ""
-    token_source: str = ""
-    """What counted tokens: `o200k_base`, or an estimate that says so."""
 
 
 @dataclass(frozen=True, slots=True)

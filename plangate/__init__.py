@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from plangate.plan.policy import Policy
     from plangate.plan.value.plan import Budget, Plan
     from plangate.plan.value.step import Step
+    from plangate.preview import build_preview
     from plangate.runtime import Options, Runtime
     from plangate.tools.answers import Found, NotSent, Operation, ToolFailed
     from plangate.tools.child import Limits
@@ -48,6 +49,7 @@ __all__ = [
     "ToolFailed",
     "Undo",
     "Wanted",
+    "build_preview",
     "create_plan_agent",
     "tool",
 ]
@@ -77,6 +79,7 @@ _HOME = {
     "ToolFailed": "plangate.tools.answers",
     "Undo": "plangate.plan.catalog",
     "Wanted": "plangate.tools.credentials",
+    "build_preview": "plangate.preview",
     "create_plan_agent": "plangate.create",
     "tool": "plangate.tools.tool",
 }

@@ -369,6 +369,7 @@ def _kit(agent: Agent, journal: Journal, chosen: Options) -> Kit:
         budget=agent.budget,
         now=journal.clock,
         verified=journal.verified.counts,
+        recall=journal.usage.of,
         model=chosen.model,
         step_model=_first(agent.step_model, chosen.step_model, chosen.model),
         critic=chosen.critic,

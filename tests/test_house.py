@@ -17,7 +17,7 @@ import plangate
 ROOT = Path(__file__).parent.parent
 ROOMS = (
     "plan", "journal", "budget", "prompts", "models", "tools", "engine", "graph", "nodes",
-    "plangate", "examples",
+    "plangate", "examples", "evals",
 )  # fmt: skip
 """From left to right: each may import what stands left of it, nothing right of it."""
 

@@ -33,6 +33,10 @@ Reconcile: TypeAlias = Callable[[str, Mapping[str, Any], ToolContext], Found | A
 Status: TypeAlias = Callable[[str, ToolContext], Operation | Awaitable[Operation]]
 """Ask the outside how far an operation is: `(operation_id, context)`."""
 
+Foresee: TypeAlias = Callable[[Mapping[str, Any]], Sequence[str]]
+"""Say which evidence a call will show, from its arguments alone: the same for the same arguments,
+and nothing is called, read or written."""
+
 EffectName: TypeAlias = Literal["none", "read", "write", "irreversible"]
 
 
@@ -62,6 +66,9 @@ class Contract(TypedDict, total=False):
     """For tools whose outside accepts first and finishes later. The body then returns a field
     `operation_id`."""
 
+    preview: Foresee
+    """Which evidence a call is expected to show, in the form in which it is cited."""
+
     reads: Sequence[str]
     writes: Sequence[str]
     evidence: Sequence[str]
@@ -87,7 +94,7 @@ class Contract(TypedDict, total=False):
 
 _LISTS = ("reads", "writes", "evidence", "scopes", "tenants", "sanitises")
 _ACTING_ONLY = ("key", "scope", "undo", "reconcile", "status")
-_NOT_IN_SPEC = ("reconcile", "status", "isolated")
+_NOT_IN_SPEC = ("reconcile", "status", "isolated", "preview")
 
 
 def spec_of(body: Body, contract: Contract, signature: Signature) -> ToolSpec:
@@ -105,6 +112,9 @@ def spec_of(body: Body, contract: Contract, signature: Signature) -> ToolSpec:
     if not isinstance(given.get("isolated", Limits()), Limits):
         hint = "Write isolated=Limits(memory_bytes=...)."
         raise ConfigError(f"tool {name!r}: isolated= is no Limits", hint=hint)
+    if not callable(given.get("preview", len)):
+        hint = "Pass a function of the arguments that returns references."
+        raise ConfigError(f"tool {name!r}: preview= is no function", hint=hint)
     given["arg_rules"] = _secret_rules(given.get("arg_rules", {}), signature)
     if given.get("usd") is not None:
         given["usd"] = _price(name, given["usd"])

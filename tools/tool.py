@@ -18,7 +18,7 @@ from plangate.plan.errors import ConfigError
 from plangate.tools.answers import Found, Operation, Refused, ToolFailed
 from plangate.tools.child import Limits, Order, address_of, in_child
 from plangate.tools.context import ToolContext
-from plangate.tools.contract import Body, Contract, Reconcile, Status, spec_of
+from plangate.tools.contract import Body, Contract, Foresee, Reconcile, Status, spec_of
 from plangate.tools.credentials import NOTHING, Granted
 from plangate.tools.signature import Signature, read_signature
 from plangate.tools.thread import run
@@ -83,6 +83,9 @@ class Tool:
 
     status: Polls | None = None
     """`await status(operation_id, context)`: how far is the operation?"""
+
+    preview: Foresee | None = None
+    """`preview(args)`: which evidence will a call show? None: only its contract says."""
 
     isolated: Isolated | None = None
     """None: it runs in this process."""
@@ -152,6 +155,7 @@ def tool(*bare: Never, **contract: Unpack[Contract]) -> Callable[[Body], Tool]:
             signature=signature,
             reconcile=_asking(contract.get("reconcile")),
             status=_polling(contract.get("status")),
+            preview=contract.get("preview"),
         )
         limits = contract.get("isolated")
         return made if limits is None else _isolated(made, limits)

@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING
 
 from plangate.plan.codes import issue
 from plangate.plan.contract import MODEL
+from plangate.plan.cuts import cuts
+from plangate.plan.layers.ground import Ground
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from decimal import Decimal
 
+    from plangate.plan.facts import Facts
     from plangate.plan.issue import Issue
-    from plangate.plan.layers.ground import Ground, LayerCheck
+    from plangate.plan.layers.ground import LayerCheck
+    from plangate.plan.value.plan import Plan
 
 
 def money(ground: Ground) -> Iterator[Issue]:
@@ -32,7 +36,7 @@ def money(ground: Ground) -> Iterator[Issue]:
     total = estimate.usd_p95 + estimate.spent_usd
     if total > limit:
         says = f"will cost up to {total} USD (estimate, p95); the limit is {limit}"
-        yield issue("over_usd", says, field="budget.max_usd", hint=_cut_hint(ground))
+        yield issue("over_usd", says, field="budget.max_usd", hint=_cut(ground))
 
 
 def time(ground: Ground) -> Iterator[Issue]:
@@ -41,7 +45,8 @@ def time(ground: Ground) -> Iterator[Issue]:
     seconds = 0.0 if estimate is None else estimate.seconds.p95
     if limit is not None and seconds > limit:
         says = f"will take up to {seconds:.1f} s (estimate, p95); the limit is {limit} s"
-        yield issue("over_seconds", says, field="budget.max_seconds")
+        hint = "Cut, split, or run it in the background with a higher limit."
+        yield issue("over_seconds", says, field="budget.max_seconds", hint=hint)
     end = ground.plan.budget.deadline
     if end is None:
         return
@@ -53,14 +58,14 @@ def time(ground: Ground) -> Iterator[Issue]:
 
 def calls(ground: Ground) -> Iterator[Issue]:
     """There are no more calls than allowed, even if nothing has to be tried twice."""
-    tools, estimate = sum(site.tool != MODEL for site in ground.sites), ground.facts.estimate
+    tools, models = _made(ground)
     limit = _least(ground, "max_tool_calls")
     if limit is not None and tools > limit:
-        says = f"makes {tools} tool calls; {limit} are allowed"
+        says = f"makes {tools:.0f} tool calls; {limit} are allowed"
         yield issue("over_calls", says, field="budget.max_tool_calls")
-    models, limit = (estimate.calls - tools if estimate else 0), _least(ground, "max_model_calls")
+    limit = _least(ground, "max_model_calls")
     if limit is not None and models > limit:
-        says = f"makes {models} model calls (estimate); {limit} are allowed"
+        says = f"makes {models:.0f} model calls (estimate); {limit} are allowed"
         yield issue("over_calls", says, field="budget.max_model_calls")
 
 
@@ -72,10 +77,20 @@ def tokens(ground: Ground) -> Iterator[Issue]:
     total = round(estimate.tokens.p95) + estimate.spent_tokens
     if total > limit:
         says = f"will use up to {total} tokens (estimate, p95); the limit is {limit}"
-        yield issue("over_tokens", says, field="budget.max_tokens")
+        yield issue("over_tokens", says, field="budget.max_tokens", hint=_cut(ground))
 
+
+_SURE = ("goal checks", "critic")
+"""Parts of the overhead that come in any case."""
 
 CHECKS: tuple[LayerCheck, ...] = (money, time, calls, tokens)
+
+
+def over_budget(plan: Plan, facts: Facts) -> tuple[Issue, ...]:
+    """Return what this layer alone finds: where a plan that was sound is over budget by now."""
+    ground = Ground(plan, facts)
+    found = (each for check in CHECKS for each in check(ground))
+    return tuple(each for each in found if each.severity == "error")
 
 
 def _least(ground: Ground, limit: str) -> Decimal | float | int | None:
@@ -90,9 +105,18 @@ def _without_tool(ground: Ground) -> set[str | None]:
     return {site.id for site in ground.sites if site.spec is None} | bare
 
 
-def _cut_hint(ground: Ground) -> str:
+def _made(ground: Ground) -> tuple[float, float]:
+    """Return calls of tools and of models: with all elements, without repairs or second drafts."""
     estimate = ground.facts.estimate
-    steps = estimate.steps if estimate else ()
-    priced = sorted(((each.usd_p95, each.step) for each in steps if each.usd_p95), reverse=True)
-    dearest = ", ".join(f"{step} ({usd} USD)" for usd, step in priced[:3])
-    return f"Cut, split, or raise the budget. Dearest: {dearest}." if dearest else ""
+    tools = sum(site.tool != MODEL for site in ground.sites)
+    if estimate is None:
+        return tools, 0
+    rest = (each for each in estimate.overhead if each.role in _SURE)
+    parts = (*estimate.steps, *rest)
+    models = sum(each.model_calls.p95 for each in parts)
+    return max(tools, sum(each.calls.p95 for each in parts) - models), models
+
+
+def _cut(ground: Ground) -> str:
+    estimate = ground.facts.estimate
+    return "" if estimate is None else " ".join(cuts(estimate))

@@ -6,15 +6,18 @@ Neither LangGraph nor a database driver is loaded here (a test holds that).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from plangate.agent import Agent, load_agent
-from plangate.budget.estimate import estimate
+from plangate.budget.estimate import Known, estimate
+from plangate.budget.history import subjects_of
 from plangate.budget.prices import PriceBook
 from plangate.cli.options import chosen_prices
 from plangate.models.chat import model_name
 from plangate.models.open import named_model
+from plangate.models.roles import Chats, Named, roles_of
 from plangate.plan.facts import Facts
 from plangate.plan.layers.run import validate
 from plangate.plan.policy import Policy
@@ -25,10 +28,30 @@ from plangate.tools.registry import Registry
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from plangate.budget.roles import Roles
     from plangate.cli.render_plan import Sheet
+    from plangate.journal.samples import Recall
     from plangate.plan.catalog import Catalog
     from plangate.plan.issue import Report
+    from plangate.plan.preview import Preview
     from plangate.plan.value.plan import Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Set:
+    """What is set up beside the agent itself.
+
+    Args:
+        model: The chat model of planner and model steps, or anything with its `model_name`.
+        critic: That of the critic.
+        prices: What models cost; None: what the command line or the agent says.
+        recall: Looks up what earlier calls took; None: nobody remembers any.
+    """
+
+    model: Any = None
+    critic: Any = None
+    prices: PriceBook | None = None
+    recall: Recall | None = None
 
 
 @dataclass(frozen=True)
@@ -37,56 +60,91 @@ class Contracts:
 
     agent: Agent
     now: datetime
-    step_model: str | None = None
-    """Name of the model of model steps; None: there is none."""
+    set: Set = Set()
 
     @classmethod
-    def of(cls, name: str, now: datetime, model: str | None = None) -> Contracts:
+    def of(
+        cls, name: str, now: datetime, model: str | None = None, set_up: Set | None = None
+    ) -> Contracts:
         """Load an agent by name.
 
         Args:
             name: As for `load_agent`.
             now: The current time.
             model: `openai:<model>`, which carries model steps out if the agent names no other.
+            set_up: What else there is.
 
         Raises:
             ConfigError: No such agent, or a model is named in another way.
         """
-        agent = load_agent(name)
-        named = named_model(model) if model else None
-        own = agent.step_model
-        return cls(agent, now, named if own is None else model_name(own))
+        chosen = set_up or Set()
+        if model is not None:
+            chosen = replace(chosen, model=Named(named_model(model)))
+        return cls(load_agent(name), now, chosen)
+
+    @cached_property
+    def registry(self) -> Registry:
+        """All its tools."""
+        return Registry(self.agent.tools)
+
+    @property
+    def step_model(self) -> Any:
+        """The chat model of model steps: the agent's own, else the one that plans."""
+        return self.agent.step_model if self.agent.step_model is not None else self.set.model
 
     @cached_property
     def catalog(self) -> Catalog:
         """What the agent's own principal sees."""
-        return Registry(self.agent.tools).catalog(self.agent.rights.scopes)
+        return self.registry.catalog(self.agent.rights.scopes)
 
     @cached_property
     def facts(self) -> Facts:
         """What validation may know, but for the estimate."""
         policy = Policy.from_toml(self.agent.policy)
-        need_known(policy, Registry(self.agent.tools).catalog().tools)
+        need_known(policy, self.registry.catalog().tools)
         return Facts(
             catalog=self.catalog,
             rights=self.agent.rights,
             policy=policy,
-            step_model=self.step_model,
+            step_model=None if self.step_model is None else model_name(self.step_model),
             now=self.now,
         )
 
     @cached_property
     def book(self) -> PriceBook:
-        """What models cost: as the command line says, or the agent, or the packaged table."""
-        return chosen_prices() or self.agent.prices or PriceBook()
+        """What models cost: as the caller or the command line says, or the agent, or the table."""
+        return self.set.prices or chosen_prices() or self.agent.prices or PriceBook()
+
+    def known(self, plan: Plan) -> Known:
+        """Gather what an estimate is made from."""
+        past, roles = {}, self._roles
+        if self.set.recall is not None:
+            since = self.now - timedelta(days=self.facts.policy.tiers.history_days)
+            past = dict(self.set.recall(subjects_of(plan, self.catalog, roles), since, self.now))
+        return Known(
+            catalog=self.catalog,
+            book=self.book,
+            roles=roles,
+            past=past,
+            now=self.now,
+            rereads=self.facts.policy.reread,
+        )
 
     def priced(self, plan: Plan) -> Facts:
         """Return the facts with the plan's estimate."""
-        return replace(self.facts, estimate=estimate(plan, self.catalog, book=self.book))
+        return replace(self.facts, estimate=estimate(plan, self.known(plan)))
 
     def check(self, plan: Plan) -> Report:
         """Run all layers."""
         return validate(plan, self.priced(plan))
+
+    def preview(self, plan: Plan) -> Preview:
+        """Work out what a plan would do and take; nothing is called, written or touched."""
+        from plangate.nodes.preview import previewed
+
+        known = self.known(plan)
+        facts = replace(self.facts, estimate=estimate(plan, known))
+        return previewed(plan, facts, known, self.registry)
 
     def sheet(self, plan: Plan) -> Sheet:
         """Gather what is shown of a plan."""
@@ -102,3 +160,8 @@ class Contracts:
             confirm=tiering.confirm,
             estimate=facts.estimate,
         )
+
+    @cached_property
+    def _roles(self) -> Roles:
+        chats = Chats(planner=self.set.model, critic=self.set.critic, step=self.step_model)
+        return roles_of(chats, self.catalog, self.facts.policy)

@@ -13,6 +13,7 @@ from plangate.cli.demo import demo
 from plangate.cli.doctor import doctor
 from plangate.cli.effects import effects
 from plangate.cli.effects_change import compensate, reconcile, settle
+from plangate.cli.later import Later
 from plangate.cli.options import root_journal_option
 from plangate.cli.plan import plan
 from plangate.cli.policy import policy
@@ -36,7 +37,12 @@ for change in (settle, reconcile, compensate):
     effects.add_command(change)
 for ending in (cancel, delete, prune, revise):
     run.add_command(ending)
-for command in (demo, plan, policy, run, approve, effects, doctor):
+evaluate = Later(
+    "eval",
+    "plangate.evals.commands:evaluate",
+    help="Measure whether plangate keeps what it says.",
+)
+for command in (demo, plan, policy, run, approve, effects, evaluate, doctor):
     cli.add_command(command)
 
 

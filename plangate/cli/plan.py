@@ -1,4 +1,4 @@
-"""`plangate plan`: make, check, show and compare plans. Nothing here starts a run."""
+"""`plangate plan`: make, check, price, show and compare plans. Nothing here starts a run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from plangate.cli.estimate import estimate_plan, preview_plan
 from plangate.cli.options import (
     PLANS_AND_WORKS,
     agent_option,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def plan() -> None:
-    """Make, check, show and compare plans."""
+    """Make, check, price, show and compare plans."""
 
 
 @plan.command()
@@ -143,6 +144,10 @@ def diff(old: str, new: str, agent_name: str, as_json: bool) -> None:
         put(data_console(), diff_lines(changes))
     if changes["boundary"]:
         click.get_current_context().exit(BoundaryGrew.exit_code)
+
+
+plan.add_command(estimate_plan)
+plan.add_command(preview_plan)
 
 
 def _contracts(name: str, model: str | None = None) -> Contracts:

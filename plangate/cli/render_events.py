@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from plangate.cli.terminal import count, line
+from plangate.journal.attempts import AttemptEnded, AttemptStarted, CallOverran
 from plangate.journal.causes import GoalRevised, RunFollowed
 from plangate.journal.events import (
-    AttemptEnded,
-    AttemptStarted,
-    CallOverran,
     EffectMoved,
     GoalVerified,
     ModelCalled,

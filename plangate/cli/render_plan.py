@@ -118,8 +118,9 @@ def _head(sheet: Sheet) -> Iterator[Text]:
 
 def _total(priced: PlanEstimate) -> str:
     return (
-        f"{priced.seconds.p50:.2f} s (95 % under {priced.seconds.p95:.2f} s), "
-        f"{usd(priced.usd_p50)}, {priced.tokens.p50:.0f} tokens, {priced.calls} calls"
+        f"{priced.seconds.p50:.1f} s (95 % under {priced.seconds.p95:.1f} s), "
+        f"{usd(priced.usd_p50)} (95 % under {usd(priced.usd_p95)}), "
+        f"{priced.tokens.p50:.0f} tokens, {priced.calls.p50:.0f} calls"
     )
 
 

@@ -98,7 +98,9 @@ def bill(estimate: Mapping[str, Any], actual: Mapping[str, Any]) -> Table:
 
 
 def _figure(said: object) -> Text:
-    return text(f"{said:.2f}" if isinstance(said, float) and not said.is_integer() else said)
+    if isinstance(said, float):
+        return text(f"{said:.0f}" if said.is_integer() else f"{said:.2f}")
+    return text(said)
 
 
 def effect_line(effect: Mapping[str, Any]) -> Text:

@@ -103,10 +103,16 @@ def resume(run_id: str, agent_name: str | None, journal: str, **how: Any) -> Non
 
 @run.command()
 @click.argument("run_id", metavar="RUN")
+@click.option("--cost", is_flag=True, help="Estimate against actual, per step and in all.")
 @journal_option
 @json_option
-def show(run_id: str, journal: str, as_json: bool) -> None:
+def show(run_id: str, cost: bool, journal: str, as_json: bool) -> None:
     """Show where a run stands, at any time."""
+    if cost:
+        from plangate.cli.cost import show_cost
+
+        show_cost(run_id, journal, as_json=as_json)
+        return
     from plangate.cli.opened import journal_of, opened_journal
     from plangate.cli.snapshot import snapshot
     from plangate.journal.view import fold

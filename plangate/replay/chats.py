@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from plangate.engine.capability import Trial
-    from plangate.journal.events import AttemptEnded
+    from plangate.journal.attempts import AttemptEnded
     from plangate.replay.outside import Outside
     from plangate.replay.record import Item
     from plangate.replay.tape import Tape

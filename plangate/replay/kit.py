@@ -42,6 +42,7 @@ class ReplayKit(Kit):
             "authorizer": outside,
             "jitter": lambda: 0.0,
             "verified": journal.verified.counts,
+            "recall": journal.usage.of,
             "step_model": _named(kit, outside.tape.record),
         }
         return cls(**given, outside=outside)

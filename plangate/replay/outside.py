@@ -21,7 +21,8 @@ from plangate.tools.tool import Tool
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from plangate.journal.events import AttemptEnded, ModelCalled
+    from plangate.journal.attempts import AttemptEnded
+    from plangate.journal.events import ModelCalled
     from plangate.journal.grounds import OutsideAsked
     from plangate.journal.runs import Run
     from plangate.plan.catalog import ToolSpec

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from plangate.journal.events import AttemptEnded, AttemptStarted, EffectMoved, RunStarted
+from plangate.journal.attempts import AttemptEnded, AttemptStarted
+from plangate.journal.events import EffectMoved, RunStarted
 from plangate.journal.grounds import OutsideAsked
 from plangate.journal.progress import unit_of
 from plangate.journal.view import fold

@@ -37,7 +37,7 @@ def test_help_loads_nothing_heavy():
 
 
 def test_help_of_each_command_loads_nothing_heavy():
-    names = ("demo", "plan", "run", "approve", "effects", "doctor")
+    names = ("demo", "plan", "run", "approve", "effects", "eval", "doctor")
     tries = "\n".join(f"try: cli(['{name}', '--help'])\nexcept SystemExit: pass" for name in names)
 
     assert loaded_by(f"from plangate.cli.main import cli\n{tries}") == "[]"

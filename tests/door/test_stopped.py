@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from plangate.graph.payload import Answer
-from plangate.journal.events import AttemptEnded, AttemptStarted, Entry, RunResumed
+from plangate.journal.attempts import AttemptEnded, AttemptStarted
+from plangate.journal.events import Entry, RunResumed
 from plangate.nodes.worked import worked_s
 from plangate.plan.value.plan import Budget
 from tests.door.letters import Post, given

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from plangate.budget.estimate import estimate
+from plangate.budget.estimate import Known, estimate
 from plangate.budget.meter import Meter, Steps
 from plangate.budget.prices import PriceBook
 from plangate.engine.bench import Bench
@@ -65,7 +65,7 @@ class Lab:
     def bench(self, session: Session, plan: Plan, tools: list[Tool]) -> Bench:
         registry = Registry(tools)
         catalog = registry.catalog(ME.scopes)
-        priced = estimate(plan, catalog, book=PriceBook({}))
+        priced = estimate(plan, Known(catalog=catalog, book=PriceBook({})))
         if not session.view.version:
             content = plan.content_hash
             session.emit(

@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typing_extensions import TypedDict
 
-from plangate.journal.events import AttemptEnded, AttemptStarted, StepEnded
+from plangate.journal.attempts import AttemptEnded, AttemptStarted
+from plangate.journal.events import StepEnded
 from plangate.plan.value.plan import Author, Budget, Condition, Plan
 from plangate.plan.value.step import Check, Route, Step
 from plangate.tools.answers import ToolFailed

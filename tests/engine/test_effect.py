@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 from typing_extensions import TypedDict
 
-from plangate.journal.events import AttemptEnded
+from plangate.journal.attempts import AttemptEnded
 from plangate.plan.value.plan import Author, Plan
 from plangate.plan.value.step import Step
 from plangate.tools.answers import Found, Operation, ToolFailed

@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 
 from plangate.engine.dataflow import run_plan
 from plangate.engine.underway import quiet
-from plangate.journal.events import AttemptEnded
+from plangate.journal.attempts import AttemptEnded
 from plangate.journal.ledger import Intent
 from plangate.journal.owner import process_of
 from plangate.journal.schema import EFFECTS, RUNS

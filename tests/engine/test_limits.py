@@ -7,7 +7,8 @@ import pytest
 from typing_extensions import TypedDict
 
 from plangate.engine.dataflow import run_plan
-from plangate.journal.events import AttemptEnded, AttemptStarted, RunResumed
+from plangate.journal.attempts import AttemptEnded, AttemptStarted
+from plangate.journal.events import RunResumed
 from plangate.journal.reservations import account_of
 from plangate.plan.limits import DayCaps
 from plangate.plan.policy import Policy

@@ -17,6 +17,7 @@ from plangate.graph.payload import (
 )
 from plangate.plan.catalog import Catalog, Effect, ToolSpec
 from plangate.plan.facts import PlanEstimate, Range, StepEstimate
+from plangate.plan.preview import Evidence, Fits, Preview, StepPreview
 from plangate.plan.value.frozen import Frozen, digest
 from plangate.plan.value.plan import Assumption, Author, Condition, Constraint, Plan
 from plangate.plan.value.step import Check, Question, Route, Step
@@ -53,8 +54,38 @@ ESTIMATE = PlanEstimate(
     tokens=Range(p50=100, p95=200),
     usd_p50=Decimal("0.01"),
     usd_p95=None,
-    calls=2,
+    calls=Range(p50=2, p95=2),
 )
+
+
+def preview_of(plan: Plan) -> Preview:
+    return Preview(
+        goal=plan.goal,
+        content_hash=plan.content_hash,
+        version=plan.version,
+        steps=tuple(
+            StepPreview(
+                id=step.id,
+                objective=step.objective,
+                capability=step.capability,
+                effect="read",
+                external=False,
+                args=step.args,
+                args_known=False,
+                estimate=ESTIMATE.steps[0],
+                evidence=Evidence(refs=("order://ORD-1?version={version}",), source="contract"),
+            )
+            for step in plan.steps
+        ),
+        estimate=ESTIMATE,
+        fits=(Fits(asks="C_max", says="unknown", why=("nobody knows a price",)),),
+        tier="selective",
+        reasons=("acts outside",),
+        confirm=("S2",),
+        issues=(),
+        approvable=True,
+        notes=("These are estimates.",),
+    )
 
 
 class Diff(Frozen):
@@ -102,7 +133,7 @@ def ask(plan: Plan, confirm=("S2",), **more):
             tier="selective",
             reasons=("acts outside",),
             confirm=confirm,
-            estimate=ESTIMATE,
+            preview=preview_of(plan),
             expires_at=datetime(2026, 1, 1, tzinfo=UTC),
             **more,
         )

@@ -7,12 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plangate.journal.attempts import AttemptEnded, AttemptStarted, CallOverran
 from plangate.journal.causes import GoalRevised, RunFollowed
 from plangate.journal.events import (
     EVENT,
-    AttemptEnded,
-    AttemptStarted,
-    CallOverran,
     DraftRefused,
     EffectMoved,
     Entry,
@@ -366,7 +364,7 @@ ESTIMATE = PlanEstimate(
     tokens=Range(p50=1, p95=2),
     usd_p50=None,
     usd_p95=None,
-    calls=1,
+    calls=Range(p50=1, p95=1),
 )
 VALIDATED = PlanValidated(
     version=1,

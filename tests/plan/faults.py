@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from plangate.plan.catalog import Effect
-from plangate.plan.facts import PlanEstimate, Range, Rights
+from plangate.plan.facts import PlanEstimate, Range, Rights, RoleEstimate
 from plangate.plan.flow.denial import Denial
 from plangate.plan.layers.schema import MAX_STEPS
 from plangate.plan.policy import Policy
@@ -32,16 +32,28 @@ class Fault:
         return f"{self.code}-{self.step}-{self.at}"
 
 
-def estimate(usd: str | None = "1", seconds: float = 1, calls: int = 4) -> PlanEstimate:
+def estimate(usd: str | None = "1", seconds: float = 1, calls: int = 0) -> PlanEstimate:
+    """`calls`: of a critic."""
     price = None if usd is None else Decimal(usd)
-    span = Range(p50=seconds, p95=seconds)
+    span, count = Range(p50=seconds, p95=seconds), Range(p50=calls, p95=calls)
     return PlanEstimate(
         steps=(),
         seconds=span,
         tokens=Range(p50=9, p95=9),
         usd_p50=price,
         usd_p95=price,
-        calls=calls,
+        calls=count,
+        overhead=(
+            RoleEstimate(
+                role="critic",
+                seconds=span,
+                usd_p50=price,
+                usd_p95=price,
+                calls=count,
+                model_calls=count,
+                source="test",
+            ),
+        ),
     )
 
 

@@ -155,7 +155,12 @@ def test_an_estimate_goes_before_the_prices_of_the_contracts():
         source="history",
     )
     estimate = PlanEstimate(
-        steps=(priced,), seconds=span, tokens=span, usd_p50=Decimal(1), usd_p95=Decimal(2), calls=1
+        steps=(priced,),
+        seconds=span,
+        tokens=span,
+        usd_p50=Decimal(1),
+        usd_p95=Decimal(2),
+        calls=span,
     )
 
     found = tier_of(plan_of("look"), facts('[tiers]\nauto_usd = "1.50"', estimate=estimate))

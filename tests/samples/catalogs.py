@@ -8,8 +8,9 @@ from functools import cache
 from typing import Any
 
 from plangate.agent import load_agent
-from plangate.budget.estimate import estimate
+from plangate.budget.estimate import Known, Spent, estimate
 from plangate.budget.prices import PriceBook
+from plangate.budget.roles import NOBODY, Role, Roles
 from plangate.plan.catalog import ArgRule, Catalog, Effect, Labels, ToolSpec
 from plangate.plan.facts import Facts, Rights
 from plangate.plan.policy import Policy
@@ -335,13 +336,14 @@ class Desk:
     def facts(self, plan: Plan | None = None, change: Mapping[str, Any] | None = None) -> Facts:
         """`change` may give roles, scopes, spent_usd, step_model, and more policy text."""
         said = dict(change or {})
-        spent: dict[str, Any] = {"spent_usd": Decimal(said.pop("spent_usd", "0"))}
-        spent["spent_tokens"] = said.pop("spent_tokens", 0)
+        spent = Spent(Decimal(said.pop("spent_usd", "0")), said.pop("spent_tokens", 0))
         policy = Policy.from_toml(said.pop("policy", self.policy) + said.pop("more_policy", ""))
         model = said.pop("step_model", None)
         who = replace_rights(self.rights, said)
         catalog = Catalog.of(self.specs, who.scopes)
-        priced = plan and estimate(plan, catalog, book=PriceBook({}), **spent)
+        roles = NOBODY if model is None else Roles(step=Role(model=model, prompt="Work."))
+        known = Known(catalog=catalog, book=PriceBook({}), roles=roles, now=TODAY)
+        priced = plan and estimate(plan, known, spent)
         return Facts(
             catalog=catalog,
             rights=who,

@@ -24,6 +24,7 @@ from plangate.journal.purse import Purse
 from plangate.journal.questions import QuestionAsked
 from plangate.journal.reservations import account_of
 from plangate.journal.runs import Run
+from plangate.journal.samples import Sample, Used
 from plangate.plan.facts import Rights
 from plangate.plan.spent import Spent
 from tests.postgres import fresh_database, script
@@ -70,7 +71,14 @@ def fill(journal: Journal) -> None:
         if run_id == "done":
             journal.ledger.settle(lease, run_id, "done", business_state="PAID", output="sha256:0")
             speaks = VerifiedAs(task_type="refund", catalog_hash="c", policy_hash="p")
-            ended = RunEnded(ending="completed", verdict="pass", report="sha256:0", verified=speaks)
+            used = Used(subject="tool:refund@1", calls=1, samples=(Sample(seconds=0.5),))
+            ended = RunEnded(
+                ending="completed",
+                verdict="pass",
+                report="sha256:0",
+                verified=speaks,
+                used=(used,),
+            )
             journal.log.append(lease, 2, [ended])
             journal.runs.release(lease)
 

@@ -1,0 +1,1 @@
+"""Measurements of plangate itself: does it keep what it says?"""

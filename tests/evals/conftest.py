@@ -1,0 +1,3 @@
+from tests.door.conftest import shop
+
+__all__ = ["shop"]
