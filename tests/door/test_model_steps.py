@@ -140,7 +140,8 @@ def test_a_plan_with_a_model_step_is_approved_run_and_verified(journal_url, door
     assert card["id"] == "S3"
     assert (done["verdict"], BOOK) == ("pass", {"Ann": 5})
     view = view_of(journal_url)
-    assert (view.model_calls, view.tool_calls, str(view.spent_usd)) == (1, 2, "0.000675")
+    # Two steps that call tools, and a look at the world after each of them.
+    assert (view.model_calls, view.tool_calls, str(view.spent_usd)) == (1, 4, "0.000675")
     assert view.attempts["S2-A1"].started.capability.startswith("model:gpt-5-mini@")
 
 

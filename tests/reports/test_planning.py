@@ -144,7 +144,7 @@ def test_a_person_cannot_edit_a_cycle_or_a_stranded_step_into_a_plan(tmp_path):
 
 
 def test_a_repair_that_makes_a_cycle_is_refused_like_any_plan():
-    patched = test_patch.applied({"op": "update", "step": "S1", "after": ["S5"]})
+    patched = test_patch.applied({"op": "reorder", "step": "S1", "after": ["S5"]})
 
     report = validate(patched.plan, facts())
 
