@@ -129,6 +129,9 @@ schema = 1
 constants = ["first", "second", "last"]
 [[allow]]
 tool = "*"
+
+[limits.day]
+max_tool_calls = 1000
 """
 
 _REPAIRS = """
