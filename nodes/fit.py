@@ -9,13 +9,12 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from pydantic import ValidationError
-
 from plangate.graph.payload import Answer
 from plangate.nodes.case import Case
 from plangate.nodes.edit import Edited, judged
 from plangate.nodes.info import reads_of
 from plangate.nodes.raised import raised
+from plangate.plan.errors import Unreadable
 from plangate.plan.facts import Facts
 from plangate.plan.layers.spend import over_budget
 from plangate.plan.shape.scope import output_shape
@@ -66,8 +65,8 @@ def _over_budget(case: Case) -> str:
     checked = view.validated.get(case.question.plan_version)
     try:
         plan = case.plan
-    except ValidationError:
-        return ""  # of a form that this code cannot read: it is made anew, and asked about
+    except Unreadable:
+        return ""  # it is made anew, and asked about
     if checked is None:
         return ""
     facts = Facts(

@@ -14,6 +14,7 @@ from plangate.journal.view import RunView
 from plangate.nodes.cost import is_tool
 from plangate.nodes.kit import Kit
 from plangate.nodes.madeof import readable_plan
+from plangate.plan.errors import Damaged
 from plangate.plan.value.plan import Plan
 from plangate.plan.value.step import Step
 
@@ -28,9 +29,12 @@ def used_by(session: Session, kit: Kit) -> tuple[Used, ...]:
     first = view.promised
     if first is None or not first.valid:
         return ()
-    plan = readable_plan(session, kit, first.version)
+    try:
+        plan = readable_plan(session, kit, first.version)
+    except Damaged:
+        plan = None
     if plan is None:
-        return ()
+        return ()  # nothing is learnt from a record that cannot be read
     found: dict[str, list[Sample]] = {}
     for subject, sample in chain(_tools(view), _models(session, kit)):
         found.setdefault(subject, []).append(sample)
