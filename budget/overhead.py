@@ -7,6 +7,7 @@ them, the middle is never and the high end is once.
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import ROUND_UP, Decimal
 from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING
@@ -37,6 +38,7 @@ REPAIR_SHARE = Fraction(1, 3)
 """Of the plan that is done a second time, at the high end, where no earlier run says: one step in
 three is tried again, or another stands in for it."""
 
+_MILLIONTH = Decimal("0.000001")
 MAYBE = Range(p50=0, p95=1)
 _READ = Range(p50=1, p95=2)
 """Times that a critic reads a plan: once a version, and there may be a second."""
@@ -139,12 +141,19 @@ def _repair(plan: Plan, known: Known, steps: Sequence[StepEstimate]) -> RoleEsti
         tokens_in=_of(middle["tokens_in"].p50, share),
         tokens_out=_of(middle["tokens_out"].p50, share),
         usd_p50=None if usd is None else usd * 0,
-        usd_p95=None if usd is None else usd * REPAIR_SHARE.numerator / REPAIR_SHARE.denominator,
+        usd_p95=None if usd is None else _part(usd),
         calls=Range(p50=0, p95=again),
         model_calls=Range(p50=0, p95=models),
         sources=("default (a third of the plan at p95)",),
     )
     return RoleEstimate(role="repair", **added([made]))
+
+
+def _part(usd: Decimal) -> Decimal:
+    """Take the share of an amount; a third has no end in decimals, so up to the next millionth."""
+    part = usd * REPAIR_SHARE.numerator / REPAIR_SHARE.denominator
+    up = part.quantize(_MILLIONTH, ROUND_UP)
+    return part if part == up else up
 
 
 def _of(middle: float, share: Range) -> Range:
