@@ -112,9 +112,14 @@ class Watch:
         with _lock:
             overrun = self._seen(how)
             self._began_s = None
-            late = _left.pop(id(self), None) is not None
-        if late:
+            late = id(self) in _left
+        if not late:
+            return
+        try:
             self.tell(overrun)
+        finally:  # whoever sees it gone may rely on its end being told
+            with _lock:
+                del _left[id(self)]
 
     def _seen(self, how: How) -> Overrun:
         context = self.context
