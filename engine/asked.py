@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from plangate.engine.outputs import Outputs
 from plangate.plan.value.frozen import digest, thaw
 from plangate.plan.value.refs import resolve_all
 
@@ -26,11 +27,7 @@ def details_of(session: Session, plan: Plan, step: Step) -> dict[str, Json]:
     Raises:
         KeyError: A value is not there.
     """
-    values: dict[str, Json] = {"inputs": plan.inputs}
-    for need in step.data_needs:
-        seen = session.view.steps.get(need)
-        if seen is not None and seen.output is not None:
-            values[need] = session.load(seen.output)
+    values = Outputs(plan, lambda: session.view, session.load).read_by(step)
     details = step.question.details if step.question else {}
     return {name: resolve_all(value, values) for name, value in details.items()}
 

@@ -13,6 +13,7 @@ from plangate.engine.capability import Trial
 from plangate.engine.checks import Look, close_all, hold_looks, run_check
 from plangate.engine.classify import Failure
 from plangate.engine.effect import Acted
+from plangate.engine.outputs import source
 from plangate.journal.attempts import AttemptEnded, AttemptStarted
 from plangate.journal.events import VerdictReached
 from plangate.journal.points import reached
@@ -118,8 +119,8 @@ class _Try:
     def start(self) -> None:
         bench, (step, ready, attempt_id), charge = self.bench, self.trial, self.call.charge
         view = bench.session.view
-        needs = [view.steps[need] for need in sorted(step.data_needs) if need in view.steps]
-        read = [each for need in needs for each in newest(view.attempts, need.attempts)]
+        needs = [source(bench.plan, view, need) for need in sorted(step.data_needs)]
+        read = [each for need in needs if need for each in newest(view.attempts, need.attempts)]
         bench.session.emit(
             AttemptStarted(
                 attempt_id=attempt_id,

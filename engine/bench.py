@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -14,6 +14,7 @@ from plangate.engine.authorizer import RecordedRights
 from plangate.engine.brake import Brake
 from plangate.engine.denials import Denials
 from plangate.engine.labels import RunLabels
+from plangate.engine.outputs import Outputs
 from plangate.journal.attempts import CallOverran
 from plangate.plan.errors import JournalError, LeaseLost
 from plangate.plan.joins import is_strict
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from plangate.engine.authorizer import Authorizer
     from plangate.engine.overrun import Overrun
     from plangate.engine.working import StepModel
-    from plangate.journal.reference import Ref
     from plangate.journal.session import Session
     from plangate.plan.catalog import Catalog
     from plangate.plan.facts import PlanEstimate, Rights
@@ -90,7 +90,7 @@ class Bench:
     @cached_property
     def outputs(self) -> Outputs:
         """Step outputs by id, read from the journal when first asked for."""
-        return Outputs(self.session)
+        return Outputs(self.plan, lambda: self.session.view, self.session.load)
 
     @cached_property
     def labels(self) -> RunLabels:
@@ -109,11 +109,7 @@ class Bench:
 
     def values(self, step: Step | None = None) -> dict[str, Json]:
         """Return what references of a step may read, by head."""
-        values: dict[str, Json] = {"inputs": self.plan.inputs}
-        for need in step.data_needs if step is not None else ():
-            if need in self.outputs:
-                values[need] = self.outputs[need]
-        return values
+        return {"inputs": self.plan.inputs} if step is None else self.outputs.read_by(step)
 
     def gaps(self, step: Step) -> tuple[str, ...]:
         """Return the predecessors that a step starts without; only a lenient join allows any."""
@@ -207,35 +203,3 @@ class Bench:
         if view.spent_usd is not None:
             run["spent_usd"] = float(view.spent_usd)
         return run
-
-
-class Outputs(Mapping[str, "Json"]):
-    """Outputs of finished steps, and of their stand-ins; a step without one is absent."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._loaded: dict[str, Json] = {}
-
-    def __getitem__(self, step_id: str) -> Json:
-        if step_id not in self._loaded:
-            output = self._ref(step_id)
-            if output is None:
-                raise KeyError(step_id)
-            self._loaded[step_id] = self._session.load(output)
-        return self._loaded[step_id]
-
-    def __contains__(self, step_id: object) -> bool:
-        return self._ref(str(step_id)) is not None
-
-    def __iter__(self) -> Iterator[str]:
-        return (key for key in self._session.view.steps if key in self)
-
-    def _ref(self, step_id: str) -> Ref | None:
-        """Find the output of a step: its own, or that of the last who stood in for it."""
-        seen = self._session.view.steps.get(step_id)
-        while seen is not None and seen.status == "handed_over":
-            seen = self._session.view.steps.get(seen.stand_in)
-        return None if seen is None else seen.output
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)

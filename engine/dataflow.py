@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from plangate.engine.each import needs_of_list
 from plangate.engine.ended import Ended, handed_over, record_end, routed
+from plangate.engine.outputs import stand_in_of
 from plangate.engine.queue import Gone, Limits, Needs, ReadyQueue
 from plangate.engine.reestimate import weigh
 from plangate.engine.release import known_args
@@ -84,7 +85,9 @@ class _Flow:
         )
         self.queue = ReadyQueue(bench.plan, bench.seconds, limits, self._holds)
         view = bench.session.view
-        for gone in self.queue.restore({step: seen.status for step, seen in view.steps.items()}):
+        statuses = {step: seen.status for step, seen in view.steps.items()}
+        called = [stand_in_of(bench.plan, seen) for seen in view.steps.values()]
+        for gone in self.queue.restore(statuses, called):
             self._give_up(gone)
 
     def _holds(self, step: Step) -> bool:
@@ -141,7 +144,7 @@ class _Flow:
             self.running[step_id] = task
             task.add_done_callback(partial(self._done, step_id))
             if step.join.cancel_rest:
-                self._let_go(self.queue.losers(step_id))
+                self._let_go(self.queue.losers(step_id, self._goes_on))
 
     def _done(self, step_id: str, _: asyncio.Task[Ended]) -> None:
         self.ended.put_nowait(step_id)
@@ -161,10 +164,12 @@ class _Flow:
         self.ends.append(ended)
         if ended.action == "abort":
             self.stop = halt_of([ended], [])
-        self._settled(step_id, "pending" if ended.status == "waiting" else ended.status)
+        status: StepStatus = "pending" if ended.status == "waiting" else ended.status
+        self._settled(step_id, status, ended.stand_in)
 
-    def _settled(self, step_id: str, status: StepStatus) -> None:
-        for gone in self.queue.settle(step_id, status):
+    def _settled(self, step_id: str, status: StepStatus, stand_in: str = "") -> None:
+        called = stand_in if status == "handed_over" else ""
+        for gone in self.queue.settle(step_id, status, called):
             self._give_up(gone)
 
     def _give_up(self, gone: Gone) -> None:
@@ -177,20 +182,22 @@ class _Flow:
             ended = handed_over(self.bench, step, failed)
             self.ends.append(ended)
         record_end(self.bench, ended)
-        self._settled(gone.step, ended.status)
+        self._settled(gone.step, ended.status, ended.stand_in)
 
     def _let_go(self, losers: list[str]) -> None:
-        """Cancel the reads that nobody needs any more; what acts, or asks a person, goes on."""
+        """Cancel the reads that nobody needs any more."""
         for step_id in losers:
-            step = self.bench.plan.by_id[step_id]
-            spec = self.bench.catalog.tools.get(step.tool or "")
-            if step.kind == "human" or (step.tool and (spec is None or spec.effect.acts)):
-                continue
             if step_id in self.running:
                 self.losers.add(step_id)
                 self.running[step_id].cancel()
             else:
                 self._lost(step_id)
+
+    def _goes_on(self, step_id: str) -> bool:
+        """True for what acts, or asks a person: it is never cancelled because of a join."""
+        step = self.bench.plan.by_id[step_id]
+        spec = self.bench.catalog.tools.get(step.tool or "")
+        return step.kind == "human" or bool(step.tool and (spec is None or spec.effect.acts))
 
     def _lost(self, step_id: str) -> None:
         why = "another way was quicker"

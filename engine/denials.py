@@ -7,8 +7,9 @@ was merely not approved yet, or not validated, was not denied anything.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
+from plangate.engine.outputs import Outputs
 from plangate.journal.plans import read_plan
 from plangate.journal.progress import newest
 from plangate.plan.flow.denial import denial_of, denied_before
@@ -142,14 +143,10 @@ class Denials:
         if ended.plan_version != view.version:
             return None
         plan = self._plan(ended.plan_version)
-        values: dict[str, Any] = {"inputs": plan.inputs}
         step = plan.by_id.get(ended.step)
-        for need in step.data_needs if step is not None else ():
-            seen = view.steps.get(need)
-            if seen is not None and seen.output is not None:
-                values[need] = self.session.load(seen.output)
+        outputs = Outputs(plan, lambda: self.session.view, self.session.load)
         try:
-            resolved = resolve_all(step.args, values) if step is not None else {}
+            resolved = resolve_all(step.args, outputs.read_by(step)) if step is not None else {}
         except KeyError:
             return None
         return cast("Mapping[str, Json]", resolved)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from plangate.journal.events import StepEnded
 from plangate.journal.points import reached
 from plangate.plan.contract import contract_of
+from plangate.plan.joins import route_of
 
 if TYPE_CHECKING:
     from plangate.engine.attempt import Tried
@@ -82,8 +83,7 @@ def routed(
     step: Step, status: Literal["failed", "unknown"], outcome: Outcome, code: str, why: str
 ) -> Ended:
     """Look the plan's own route up: the error code first, then the outcome class."""
-    by = {route.on: route for route in step.routes}
-    route = by.get(code) or by.get(outcome)
+    route = route_of(step, code, outcome)
     said = Ended(step=step.id, status=status, outcome=outcome, code=code, why=why)
     if route is None:
         return said

@@ -15,7 +15,7 @@ from plangate.plan.outcome import PASSED
 from plangate.plan.schedule import longest_remaining
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from plangate.plan.outcome import StepStatus
     from plangate.plan.value.plan import Plan
@@ -133,14 +133,26 @@ class ReadyQueue:
             if not missing:
                 self._push(step_id)
 
-    def restore(self, statuses: Mapping[str, StepStatus]) -> list[Gone]:
+    def restore(
+        self, statuses: Mapping[str, StepStatus], called: Collection[str] = ()
+    ) -> list[Gone]:
         """Take over what an earlier owner settled; call once, before the first `take`.
+
+        What was started had its join met, whatever came after it.
+
+        Args:
+            statuses: By step, as far as something is known of it.
+            called: Stand-ins that take over from a step that ended `handed_over`.
 
         Returns:
             Steps that can never run any more and have not ended: the owner before may have died
             between that and the end that decided it.
         """
         gone: list[Gone] = []
+        for step in self._plan.steps:
+            if statuses.get(step.id) == "running" and not is_strict(step):
+                self._push(step.id)
+        self._called.update(called)
         for step in self._plan.steps:
             status = statuses.get(step.id, "pending")
             if status not in ("pending", "running", "waiting"):
@@ -167,11 +179,17 @@ class ReadyQueue:
             heapq.heappush(self._heap, item)
         return started
 
-    def settle(self, step_id: str, status: StepStatus) -> list[Gone]:
+    def settle(self, step_id: str, status: StepStatus, stand_in: str = "") -> list[Gone]:
         """Record how a step ended and free what it held.
 
         `done`, `skipped` and `handed_over` let followers go on; any other end blocks what depends
         on it and nothing else, but for followers whose join can do without it.
+
+        Args:
+            step_id: The step.
+            status: How it ended.
+            stand_in: For `handed_over`: the one step that takes over, whatever other ones its
+                routes name for other failures.
 
         Returns:
             Steps that can never run now. One that reads the output of a skipped step is told only
@@ -180,14 +198,15 @@ class ReadyQueue:
         if (needs := self._holding.pop(step_id, None)) is not None:
             self._in_use.take(needs, -1)
         self._settled.add(step_id)
+        if stand_in:
+            self._called.add(stand_in)
         gone: list[Gone] = []
         for follower in self._followers[step_id]:
             if follower in self._settled:
                 continue
-            if self._principals.get(follower) != step_id:
-                gone += self._tell(follower, step_id, status)
-            elif status == "handed_over":
-                self._called.add(follower)
+            if self._principals.get(follower) != step_id or (
+                status == "handed_over" and follower in self._called
+            ):
                 gone += self._tell(follower, step_id, status)
             elif status in PASSED:
                 gone.append(Gone(follower, step_id, "not_needed"))
@@ -202,14 +221,20 @@ class ReadyQueue:
         """Steps that have not ended, in plan order."""
         return [step.id for step in self._plan.steps if step.id not in self._settled]
 
-    def losers(self, step_id: str) -> list[str]:
-        """Return what nobody needs any more once a step has started without it, in plan order."""
+    def losers(self, step_id: str, spared: Callable[[str], bool] = lambda _: False) -> list[str]:
+        """Return what nobody needs any more once a step has started without it, in plan order.
+
+        Args:
+            step_id: The step that started.
+            spared: Tells of a step that it goes on in any case, and so do those that it needs.
+        """
         found: set[str] = set()
         waiting = [step_id]
         while waiting:
             new = self._needs[waiting.pop()] - self._settled - found
             found |= new
             waiting += new
+        found = {each for each in found if not spared(each)}
         while kept := {each for each in found if self._followed(each) - found - {step_id}}:
             found -= kept
         return sorted(found, key=self._order.__getitem__)
@@ -238,6 +263,8 @@ class ReadyQueue:
     def _lenient(self, step: Step, ended: str, status: StepStatus) -> list[Gone]:
         self._missing[step.id] -= 1
         self._done[step.id] += status == "done"
+        if step.id in self._pushed:
+            return []  # a rule that held may not hold any more; what was started goes on
         holds = step.join.mode == "when" and self._holds(step)
         word = judge(step, done=self._done[step.id], left=self._missing[step.id], holds=holds)
         if step.id in self._principals and step.id not in self._called:

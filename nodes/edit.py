@@ -15,6 +15,7 @@ from plangate.graph.arguments import filled
 from plangate.nodes.case import Case, literals_of
 from plangate.nodes.undo import is_compensation
 from plangate.plan.errors import ConfigError
+from plangate.plan.joins import waits
 from plangate.plan.layers.run import validate
 from plangate.plan.revise.rewrite import reads_of
 from plangate.plan.schedule import order
@@ -94,10 +95,10 @@ def edited(plan: Plan, edits: Sequence[JsonValue], by: str) -> Plan | str:
 
 def carried(case: Case, new: Plan) -> tuple[str, ...]:
     """Return the ended steps that keep their result: unchanged, and so is all they rest on."""
-    keeps = set[str]()
+    keeps, before_it = set[str](), waits(new)
     for step_id in order(new):
         step, before = new.by_id[step_id], case.plan.by_id.get(step_id)
-        rests = (step.needs | reads_of(step)) & new.by_id.keys()
+        rests = (before_it[step_id] | reads_of(step)) & new.by_id.keys()
         if step_id in case.settled and before is not None and same(before, step) and rests <= keeps:
             keeps.add(step_id)
     return tuple(step.id for step in new.steps if step.id in keeps)

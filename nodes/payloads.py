@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 from plangate.engine.asked import details_of
+from plangate.engine.outputs import Outputs
 from plangate.graph.arguments import elements, resolved
 from plangate.graph.payload import ApprovalCard, QuestionCard, question_payload
 from plangate.journal.events import TriggerFired
@@ -191,8 +192,8 @@ def _outputs(session: Session, plan: Plan) -> dict[str, Json]:
         if step.id not in view.steps or view.steps[step.id].status not in OVER
         for need in step.data_needs
     }
-    refs = {name: view.steps[name].output for name in read if name in view.steps}
-    return {name: session.load(ref) for name, ref in refs.items() if ref is not None}
+    known = Outputs(plan, lambda: view, session.load)
+    return {name: known[name] for name in read if name in known}
 
 
 def _warnings(session: Session, plan: Plan) -> Iterator[str]:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from plangate.plan.outcome import Outcome
     from plangate.plan.value.plan import Plan
-    from plangate.plan.value.step import Step
+    from plangate.plan.value.step import Route, Step
 
 Word: TypeAlias = Literal["wait", "go", "never"]
 
@@ -62,6 +63,12 @@ def _with_stand_ins(
                 found.add(stand_in)
                 waiting.append(stand_in)
     return frozenset(found if principal is None else found | {principal})
+
+
+def route_of(step: Step, code: str, outcome: Outcome) -> Route | None:
+    """Return where the plan sends a failure of a step: by its code first, then by its class."""
+    by = {route.on: route for route in step.routes}
+    return by.get(code) or by.get(outcome)
 
 
 def is_strict(step: Step) -> bool:

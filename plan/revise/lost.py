@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from plangate.plan.joins import stand_ins
 from plangate.plan.revise.operations import Invalidate, Replace, Update
 from plangate.plan.revise.rewrite import reads_of
 
@@ -18,6 +19,15 @@ def lost(plan: Plan, patch: Patch) -> frozenset[str]:
     for step in plan.steps:
         for read in reads_of(step):
             rests.setdefault(read, []).append(step.id)
+    principals = stand_ins(plan)
+    readers = {step: tuple(each) for step, each in rests.items()}
+    for stand_in, principal in principals.items():
+        # Who stood in did so because that step failed; whoever read the step read its stand-in.
+        rests.setdefault(principal, []).append(stand_in)
+        behind = dict.fromkeys([stand_in])
+        while (above := principals.get(next(reversed(behind)))) is not None and above not in behind:
+            rests.setdefault(stand_in, []).extend(readers.get(above, ()))
+            behind[above] = None
     fallen = {fell for op in patch.operations if (fell := _breaks(op))}
     waiting = list(fallen)
     while waiting:

@@ -8,10 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typing_extensions import TypedDict
 
+from plangate.engine.asked import details_of
+from plangate.engine.dataflow import run_plan
 from plangate.engine.queue import Gone, Limits, Needs, ReadyQueue
-from plangate.journal.events import StepReleased
+from plangate.journal.events import PlanProposed, StepEnded, StepReleased
 from plangate.plan.value.plan import Author, Plan
-from plangate.plan.value.step import Check, Join, Route, Step
+from plangate.plan.value.step import Check, Join, Question, Route, Step
 from plangate.tools.answers import ToolFailed
 from plangate.tools.tool import Tool, tool
 
@@ -105,6 +107,65 @@ async def test_a_stand_in_that_is_not_needed_never_runs_and_holds_nobody_up(lab)
     assert (halt.reason, statuses(session)["b"]) == ("done", "skipped")
     assert session.view.steps["b"].why == "a needs no stand-in"
     assert ran == [1, 1, 3], "the reader of a did not wait for what only the stand-in waits for"
+    session.close()
+
+
+async def test_only_the_stand_in_that_the_route_names_takes_over(lab):
+    """Two ways for two failures: both of them would be a payment too many."""
+    routes = (*HANDS_OVER, Route(on="transient", action="fallback", step="c"))
+    plan = plan_of(
+        step("a", 1, using="pay", routes=routes),
+        step("b", 2, using="pay"),
+        step("c", 3, using="pay"),
+        step("reads", "${a.value}"),
+    )
+    _, session = await lab.run(plan, [pay(failing(1, 2)), look(failing())])
+    assert statuses(session) == {"a": "handed_over", "b": "failed", "c": "skipped"}
+    session.close()
+
+    _, session = await lab.run(plan, [pay(failing(1)), look(failing())])
+
+    assert statuses(session) == {"a": "handed_over", "b": "done", "c": "skipped", "reads": "done"}
+    assert session.load(session.view.steps["reads"].output) == {"value": 2}
+    session.close()
+
+
+async def test_the_next_owner_calls_the_same_stand_in_also_if_a_repair_put_another_in_its_place(
+    lab,
+):
+    routes = (*HANDS_OVER, Route(on="transient", action="fallback", step="c"))
+    plan = plan_of(step("a", 1, routes=routes), step("b", 1), step("c", 3), step("r", "${a.value}"))
+    _, session = await lab.run(plan, [look(failing(1))])
+    routes = (Route(on="gone", action="fallback", step="b2"), routes[1])
+    new = plan_of(step("a", 1, routes=routes), step("b2", 5), step("c", 3), step("r", "${a.value}"))
+    session.emit(
+        PlanProposed(
+            version=2,
+            plan=session.put(new.model_dump(mode="json")),
+            content_hash=new.content_hash,
+            author=new.author,
+            carried=("a", "c"),
+        )
+    )
+    run_id = session.run.run_id
+    session.close()
+
+    halt, again = await lab.run(new.model_copy(update={"version": 2}), [look(failing(1))], run_id)
+
+    assert halt.reason == "done"
+    assert again.load(again.view.steps["r"].output) == {"value": 5}
+    assert again.view.attempts["r-A1"].started.inputs == ("obs://b2-A1",)
+    again.close()
+
+
+async def test_a_question_shows_what_the_stand_in_gave(lab):
+    asked = Question(audience="customer", type="confirm", text="?", details={"v": "${a.value}"})
+    human = Step(id="h", objective="o", kind="human", question=asked)
+    plan = plan_of(step("a", 1, routes=HANDS_OVER), step("b", 7), human)
+
+    halt, session = await lab.run(plan, [look(failing(1))])
+
+    assert (halt.reason, details_of(session, plan, human)) == ("question", {"v": 7})
     session.close()
 
 
@@ -251,6 +312,61 @@ async def test_the_reads_that_lost_are_cancelled_and_said_to_be(lab):
     session.close()
 
 
+async def test_what_an_act_waits_for_is_no_loser(lab):
+    """The act goes on, so what it needs goes on: else the run would be stranded before it."""
+    plan = plan_of(
+        step("quick", 1), step("slow", 2), step("act", 3, "slow", using="pay"),
+        step("join", 4, "quick", "act", join=Join(mode="any", cancel_rest=True)),
+    )  # fmt: skip
+
+    async def body(n: int, extra: int | None = None) -> Seen:
+        await asyncio.sleep(0.05 if n == 2 else 0)
+        return {"value": n}
+
+    halt, session = await lab.run(plan, [look(body), pay(body)])
+
+    assert (halt.reason, set(statuses(session).values())) == ("done", {"done"})
+    session.close()
+
+
+async def test_an_act_that_started_goes_on_and_ends_once_if_its_rule_holds_no_more(lab):
+    paying = asyncio.Event()
+
+    async def looks(n: int, extra: int | None) -> Seen:
+        if n == 2:
+            await paying.wait()
+            raise ToolFailed("gone")
+        return {"value": n}
+
+    async def pays(n: int) -> Seen:
+        paying.set()
+        while "b" not in lab_session.view.failed:
+            await asyncio.sleep(0)
+        return {"value": n}
+
+    rule = "steps.a.status == 'done' && steps.b.status != 'failed'"
+    join = Join(mode="when", rule=rule)
+    plan = plan_of(step("a", 1), step("b", 2), step("act", 3, "a", "b", using="pay", join=join))
+    lab_session = await asyncio.to_thread(lab.session)
+
+    await run_plan(lab.bench(lab_session, plan, [look(looks), pay(pays)]))
+    await lab_session.aflush()
+
+    ends = [each.event for each in lab.journal.log.read(lab_session.run.run_id)]
+    mine = [each.status for each in ends if isinstance(each, StepEnded) and each.step == "act"]
+    assert mine == ["done"]
+    lab_session.close()
+
+
+def test_what_an_owner_started_under_a_rule_is_taken_up_whatever_the_rule_says_by_then():
+    join = Join(mode="when", rule="false")
+    plan = plan_of(step("a", 1), step("act", 3, "a", using="pay", join=join))
+    ready = ReadyQueue(plan, {}, Limits(), lambda _: False)
+
+    assert ready.restore({"a": "done", "act": "running"}) == []
+    assert ready.take(lambda _: Needs()) == ["act"]
+
+
 async def test_what_somebody_else_still_needs_is_no_loser(lab):
     join = Join(mode="any", cancel_rest=True)
     plan = plan_of(
@@ -296,7 +412,8 @@ def test_each_step_starts_at_most_once_and_every_one_is_accounted_for(plan, rand
     def end(name: str, status: str) -> None:
         assert name not in ends
         ends[name] = status
-        for gone in ready.settle(name, status):
+        called = plan.by_id[name].routes[0].step if status == "handed_over" else ""
+        for gone in ready.settle(name, status, called):
             assert isinstance(gone, Gone)
             assert gone.step not in started
             end(gone.step, "failed" if gone.why == "join_not_met" else "skipped")
