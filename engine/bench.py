@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -22,6 +21,7 @@ from plangate.plan.shape.cel import Compiled, compile_rule
 from plangate.plan.shape.scope import rule_scope
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from plangate.budget.meter import Meter

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -18,7 +19,7 @@ from plangate.engine.queue import InUse, Limits, Needs
 from plangate.engine.release import Held, Ready, known_args, prepare
 from plangate.engine.reread import reread
 from plangate.journal.progress import unit_of
-from plangate.plan.effects import claims_of
+from plangate.plan.effects import claims_of, effect_key
 from plangate.plan.errors import ConfigError
 from plangate.plan.value.each import each_of, element
 from plangate.plan.value.frozen import digest
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from plangate.engine.bench import Bench
     from plangate.journal.progress import AttemptView
+    from plangate.plan.catalog import ToolSpec
     from plangate.plan.value.step import Step
 
 AT_ONCE = 8
@@ -179,15 +181,25 @@ async def _waits(bench: Bench, step: Step, left: Sequence[Part]) -> Held | None:
         if isinstance(look, Held) and look.status == "waiting":
             return look
     ready = next((look for look in looks if isinstance(look, Ready)), None)
-    if ready is None or await asyncio.to_thread(_was_begun, bench, step.id):
+    if ready is None or await asyncio.to_thread(_was_begun, bench, spec, step, looks):
         return None  # our own effects may be what moved the world
     again = await reread(bench, step, ready)
     return again if isinstance(again, Held) else None
 
 
-def _was_begun(bench: Bench, step: str) -> bool:
-    rows = bench.session.journal.ledger.list(run_id=bench.session.run.run_id)
-    return any(row.step == step and row.state != "failed" for row in rows)
+def _was_begun(bench: Bench, spec: ToolSpec, step: Step, looks: Sequence[Ready | Held]) -> bool:
+    """True if an element of this list was begun; a step of that name in an older plan is not."""
+    with suppress(ConfigError):  # as the element will say itself
+        now, goal = [look.args for look in looks if isinstance(look, Ready)], bench.plan.goal_id
+        keys = {effect_key(spec, args, goal).key for args in now}
+        rows = bench.session.journal.ledger.list(run_id=bench.session.run.run_id)
+        mine = (row for row in rows if row.state != "failed")
+        version = bench.plan.version
+        return any(
+            row.effect_key in keys or (row.step, row.plan_version) == (step.id, version)
+            for row in mine
+        )
+    return False
 
 
 @dataclass(slots=True)

@@ -204,9 +204,8 @@ class ReadyQueue:
         for follower in self._followers[step_id]:
             if follower in self._settled:
                 continue
-            if self._principals.get(follower) != step_id or (
-                status == "handed_over" and follower in self._called
-            ):
+            is_mine = self._principals.get(follower) == step_id
+            if not is_mine or (status == "handed_over" and follower in self._called):
                 gone += self._tell(follower, step_id, status)
             elif status in PASSED:
                 gone.append(Gone(follower, step_id, "not_needed"))

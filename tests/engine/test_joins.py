@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -130,7 +131,7 @@ async def test_only_the_stand_in_that_the_route_names_takes_over(lab):
     session.close()
 
 
-async def test_the_next_owner_calls_the_same_stand_in_also_if_a_repair_put_another_in_its_place(
+async def test_a_stand_in_that_a_repair_put_in_place_of_another_is_the_one_that_is_read(
     lab,
 ):
     routes = (*HANDS_OVER, Route(on="transient", action="fallback", step="c"))
@@ -330,7 +331,11 @@ async def test_what_an_act_waits_for_is_no_loser(lab):
 
 
 async def test_an_act_that_started_goes_on_and_ends_once_if_its_rule_holds_no_more(lab):
-    paying = asyncio.Event()
+    paying, failed = asyncio.Event(), asyncio.Event()
+
+    def report(said: Any) -> None:
+        if said["type"] == "step_ended" and said["step"] == "b":
+            asyncio.get_running_loop().call_later(0.01, failed.set)
 
     async def looks(n: int, extra: int | None) -> Seen:
         if n == 2:
@@ -340,22 +345,22 @@ async def test_an_act_that_started_goes_on_and_ends_once_if_its_rule_holds_no_mo
 
     async def pays(n: int) -> Seen:
         paying.set()
-        while "b" not in lab_session.view.failed:
-            await asyncio.sleep(0)
+        await failed.wait()
         return {"value": n}
 
     rule = "steps.a.status == 'done' && steps.b.status != 'failed'"
     join = Join(mode="when", rule=rule)
     plan = plan_of(step("a", 1), step("b", 2), step("act", 3, "a", "b", using="pay", join=join))
-    lab_session = await asyncio.to_thread(lab.session)
+    session = await asyncio.to_thread(lab.session)
 
-    await run_plan(lab.bench(lab_session, plan, [look(looks), pay(pays)]))
-    await lab_session.aflush()
+    bench = lab.bench(session, plan, [look(looks), pay(pays)])
+    await run_plan(replace(bench, report=report))
+    await session.aflush()
 
-    ends = [each.event for each in lab.journal.log.read(lab_session.run.run_id)]
+    ends = [each.event for each in lab.journal.log.read(session.run.run_id)]
     mine = [each.status for each in ends if isinstance(each, StepEnded) and each.step == "act"]
     assert mine == ["done"]
-    lab_session.close()
+    session.close()
 
 
 def test_what_an_owner_started_under_a_rule_is_taken_up_whatever_the_rule_says_by_then():
