@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from plangate.engine.call import Returned, call, judge_output
 from plangate.engine.classify import Failure, classify, redact
+from plangate.engine.ended import IN_FLIGHT
 from plangate.engine.heard import record, record_found, record_operation
 from plangate.engine.release import approved_effects, overtaken
 from plangate.engine.underway import hold, may_still_act, quiet, when_quiet
@@ -85,7 +86,7 @@ class Act:
         held = await hold((url, named.key), within_s=self.context.deadline_s)
         if held is None:
             says = "another step is doing this very effect now"
-            return Acted(Failure("transient", "in_flight", says), named.key)
+            return Acted(Failure("transient", IN_FLIGHT, says), named.key)
         try:
             return await self._held(named, held)
         except (Conflict, RunBusy) as exc:  # the row was not ours any more; it says how it went on
@@ -170,7 +171,7 @@ class Act:
             row = await self._taken(row)
         except RunBusy as exc:
             says = f"somebody is doing this very effect now: {exc}"
-            return Acted(Failure("transient", "in_flight", says), self.key)
+            return Acted(Failure("transient", IN_FLIGHT, says), self.key)
         if row.state in ("done", "compensated"):
             return Acted(self._recorded(row), self.key, "ledger")
         if row.state not in UNSETTLED:

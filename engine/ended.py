@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from plangate.plan.value.step import Action, Step
 
 
+IN_FLIGHT = "in_flight"
+"""Code of an act that was not begun since somebody else is doing this very effect."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
     """How a step ended, and where that leads."""
@@ -98,6 +102,7 @@ def handed_over(bench: Bench, step: Step, ended: Ended) -> Ended:
         return ended
     spec = contract_of(step, bench.catalog)
     acts = spec is None or spec.effect.acts
-    if acts and (ended.outcome in ("unknown", "unexpected_state") or step.for_each is not None):
+    may_be_done = ended.outcome in ("unknown", "unexpected_state") or ended.code == IN_FLIGHT
+    if acts and (may_be_done or step.for_each is not None):
         return ended  # a result that nobody expected is one, and other elements may be done
     return replace(ended, status="handed_over")

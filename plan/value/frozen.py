@@ -132,8 +132,12 @@ def digest(value: object) -> str:
 
 
 def load_json(text: str | bytes) -> JsonValue:
-    """Parse JSON text to plain data."""
-    plain: JsonValue = from_json(text)
+    """Parse JSON text to plain data.
+
+    Raises:
+        ValueError: It is no JSON, or no Unicode.
+    """
+    plain: JsonValue = from_json(text.encode() if isinstance(text, str) else text)
     return plain
 
 

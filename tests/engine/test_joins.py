@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 
 from plangate.engine.asked import details_of
 from plangate.engine.dataflow import run_plan
+from plangate.engine.ended import IN_FLIGHT, handed_over, routed
 from plangate.engine.queue import Gone, Limits, Needs, ReadyQueue
 from plangate.journal.events import PlanProposed, StepEnded, StepReleased
 from plangate.plan.value.plan import Author, Plan
@@ -214,6 +215,19 @@ async def test_what_may_have_been_done_is_never_done_in_another_way(lab, on):
 
     assert (halt.reason, halt.step) == ("trigger", "a")
     assert paid == [1]
+    session.close()
+
+
+async def test_what_somebody_else_is_doing_now_is_not_done_in_another_way_beside_it(lab):
+    routes = (Route(on="transient", action="fallback", step="b"),)
+    plan = plan_of(step("a", 1, using="pay", routes=routes), step("b", 7, using="pay"))
+    session = await asyncio.to_thread(lab.session)
+    bench, ends = lab.bench(session, plan, [pay(failing())]), []
+    for code in (IN_FLIGHT, "busy"):
+        failed = routed(plan.by_id["a"], "failed", "transient", code, "")
+        ends.append(handed_over(bench, plan.by_id["a"], failed).status)
+
+    assert ends == ["failed", "handed_over"]
     session.close()
 
 

@@ -96,6 +96,7 @@ async def test_a_model_sees_the_task_and_the_data_and_nothing_else_of_the_plan(l
         ('{"who": "Ann"}', "output_schema", "cents"),
         ('{"who": 3, "cents": 5}', "output_schema", "who"),
         ('{"who": "Ann", "who": "Eve", "cents": 5}', "output_not_json", "twice"),
+        ('{"who": "\ud800", "cents": 5}', "output_not_json", "surrogates not allowed"),
     ],
 )
 async def test_a_bad_answer_is_told_what_was_wrong_and_may_be_mended(lab, first, code, told):

@@ -267,6 +267,25 @@ def test_what_rests_on_a_lost_result_falls_with_it_whatever_its_number():
     assert found.diff.invalidated == ("S2", "S3")
 
 
+@pytest.mark.parametrize(
+    ("changed", "carried"), [("S1", ("S4",)), ("S2", ("S1", "S4")), ("S4", ("S1", "S2", "S3"))]
+)
+def test_a_stand_in_falls_with_its_step_and_who_read_the_step_falls_with_the_stand_in(
+    changed, carried
+):
+    """Else both would act for one purpose, or a reader would keep what is not there any more."""
+    hands_over = [{"on": "permanent", "action": "fallback", "step": "S2"}]
+    plan = plan_of(
+        step("S1", "query_order", {"id": "ORD-1"}, routes=hands_over),
+        step("S2", "query_order", {"id": "ORD-2"}),
+        step("S3", "tidy", {"text": "${S1.id}"}),
+        step("S4", "query_order", {"id": "ORD-4"}),
+    )
+    update = {"op": "update", "step": changed, "args": {"id": "ORD-9"}}
+
+    assert applied(update, done=("S1", "S2", "S3", "S4"), plan=plan).carried == carried
+
+
 def test_a_done_effect_that_rests_on_a_lost_result_is_named_and_not_carried():
     lost = {"op": "invalidate", "step": "S2"}
 
