@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from typing_extensions import TypedDict
 
 from plangate.engine.dataflow import run_plan
+from plangate.engine.each import _was_begun
+from plangate.engine.release import Ready
 from plangate.journal.journal import Journal
 from plangate.journal.points import watch
 from plangate.plan.errors import JournalError
@@ -168,3 +170,17 @@ def test_each_element_happens_at_most_once_and_in_its_place(lines, faults, death
             session.close()
         finally:
             journal.close()
+
+
+async def test_what_an_older_plan_did_in_a_step_of_that_name_is_no_beginning_of_this_list(lab):
+    """Else the world would not be read again before the first act of another list."""
+    tools = Outside(["ann"], {}).tools()
+    plan = paying()
+    _, session = await lab.run(plan, tools)
+    later = lab.bench(session, plan.model_copy(update={"version": 2}), tools)
+    spec, step = tools[1].spec, plan.by_id["S2"]
+
+    begun = [_was_begun(later, spec, step, [Ready({"to": to}, "")]) for to in ("ann", "bob")]
+
+    assert begun == [True, False]
+    session.close()
