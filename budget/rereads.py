@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from plangate.budget.calls import Calls, exact, money
 from plangate.plan.catalog import Effect
 from plangate.plan.forecast import Range
+from plangate.plan.joins import waits
 from plangate.plan.schedule import ancestor_bits, order
 
 if TYPE_CHECKING:
@@ -69,9 +70,10 @@ def _before_a_question(plan: Plan, position: Mapping[str, int]) -> dict[str, int
     """Return, for each step, the steps that settle before a person is asked on the way to it."""
     before = ancestor_bits(plan, position)
     found: dict[str, int] = {}
+    needs = waits(plan)
     for name in position:
         gathered = 0
-        for need in plan.by_id[name].needs:
+        for need in needs[name]:
             if need in position:
                 gathered |= found.get(need, 0)
                 gathered |= before[need] if plan.by_id[need].kind == "human" else 0

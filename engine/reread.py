@@ -21,6 +21,7 @@ from plangate.journal.questions import (
 )
 from plangate.plan.catalog import Effect
 from plangate.plan.effects import evidence_of
+from plangate.plan.joins import waits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -95,13 +96,15 @@ def _rested_on(bench: Bench, step: Step, approval: str) -> Iterator[AttemptView]
 
 
 def _ancestors(bench: Bench, step: Step) -> list[str]:
+    """Return what stands before a step, the stand-ins that took over among it."""
     found: dict[str, None] = {}
-    waiting = sorted(step.needs)
+    needs = waits(bench.plan)
+    waiting = sorted(needs[step.id])
     while waiting:
         name = waiting.pop()
-        if name not in found and name in bench.plan.by_id:
+        if name not in found and name in needs:
             found[name] = None
-            waiting += sorted(bench.plan.by_id[name].needs)
+            waiting += sorted(needs[name])
     return [each.id for each in bench.plan.steps if each.id in found]
 
 

@@ -149,6 +149,33 @@ def test_a_world_that_moved_between_the_yes_and_the_effect_is_asked_about_again(
     assert WORLD.done == ["pay rent 100"]
 
 
+def test_what_a_stand_in_read_before_the_yes_is_read_again_as_well(tmp_path):
+    routes = ", ".join(
+        f"{{on: {on}, action: fallback, step: S1b}}" for on in ("transient", "permanent")
+    )
+    template = ASKING.replace(
+        "    args: {name: rent}\n    success:",
+        f"    args: {{name: moved_out}}\n    routes: [{routes}]\n    success:",
+    ).replace(
+        "  - {id: Q1,",
+        "  - {id: S1b, objective: Look elsewhere, tool: look, args: {name: rent},\n"
+        "     success: [{id: there, level: L1, claim: It is due, rule: result.due > 0}]}\n"
+        "  - {id: Q1,",
+        1,
+    )
+    with office(tmp_path, template=template) as asking:
+        run_id = asking.start()
+        answered_to_the_last(asking, run_id)
+        assert asking.runtime.view(run_id).steps["S1"].status == "handed_over"
+        WORLD.versions["rent"] = 8
+
+        asking.go(run_id)
+
+        assert WORLD.done == []
+        moved = [{"object": "account://rent", "was": "7", "now": "8"}]
+        assert asking.asked(run_id)["moved"] == moved
+
+
 def test_what_cannot_be_read_again_is_not_taken_for_unchanged(asking):
     run_id = asking.start()
     answered_to_the_last(asking, run_id)
