@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import cycle
 from pathlib import Path
 
 from tests.crash.outside import KINDS
@@ -78,27 +77,27 @@ def all_trials(ground: Ground) -> Iterator[Trial]:
 
 
 def few_trials(ground: Ground, trials: Sequence[Trial]) -> list[Trial]:
-    """One trial of each point, the kinds and the databases taking turns; all between two nodes.
+    """One trial of each point, all between two nodes; the journal's own in each database.
 
-    The journal's own points are tried in each database.
+    The databases take turns, and of the kinds that come to a point the one least tried so far.
     """
-    turns = cycle(KINDS)
     twice = named_points(["journal"])
-    chosen: dict[tuple[str, str], Trial] = {}
+    by_point: dict[tuple[str, str], list[Trial]] = defaultdict(list)
+    for each in trials:
+        by_point[each.kill.point, each.database].append(each)
+    turns: Counter[str] = Counter()
+    chosen = []
+    for number, point in enumerate(sorted({point for point, _ in by_point})):
+        turn = number % len(ground.databases)
+        for database in ground.databases if point in twice else (ground.databases[turn],):
+            fit = by_point[point, database]
+            kind = min({each.kind for each in fit}, key=lambda kind: (turns[kind], kind))
+            turns[kind] += 1
+            of_kind = [each for each in fit if each.kind == kind]
+            chosen.append(of_kind[len(of_kind) // 2])
     between = [
         each
-        for each in trials
-        if each.kill.point == _BETWEEN_NODES
-        and (each.kind, each.database, each.kill.recovering) == ("once", "sqlite", False)
+        for each in by_point[_BETWEEN_NODES, "sqlite"]
+        if each.kind == "once" and not each.kill.recovering
     ]
-    points = sorted({each.kill.point for each in trials})
-    for _ in KINDS:
-        for number, database in enumerate(ground.databases):
-            for point in points:
-                if point not in twice and points.index(point) % len(ground.databases) != number:
-                    continue
-                one = (next(turns), database, point)
-                fit = [t for t in trials if (t.kind, t.database, t.kill.point) == one]
-                if fit:
-                    chosen.setdefault((database, point), fit[len(fit) // 2])
-    return [*chosen.values(), *between]
+    return [*chosen, *between]

@@ -7,8 +7,12 @@ import sys
 from collections import Counter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.crash.choice import ROOT, named_points
+from tests.crash.choice import ROOT, Ground, Trial, few_trials, named_points
+from tests.crash.outside import KINDS
+from tests.crash.trial import Kill
 
 pytestmark = pytest.mark.crash
 TABLE = ROOT / "docs/reference/crash-points.md"
@@ -53,3 +57,27 @@ def test_the_harness_sees_an_effect_that_was_repeated(tmp_path, kind, duplicates
 
     assert done.returncode == 0, done.stderr
     assert json.loads(out.read_text())["duplicates"] == duplicates
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(named_points()), st.sets(st.sampled_from(KINDS), min_size=1), min_size=1
+    )
+)
+def test_the_few_trials_come_to_every_point_whichever_kinds_do(tmp_path_factory, kinds_of):
+    ground = Ground(tmp_path_factory.mktemp("none"), "postgresql://nowhere")
+    trials = [
+        Trial(kind, database, Kill(point, 1))
+        for point, kinds in kinds_of.items()
+        for kind in sorted(kinds)
+        for database in ground.databases
+    ]
+
+    few = few_trials(ground, trials)
+
+    assert {each.kill.point for each in few} == set(kinds_of)
+    assert {(each.kill.point, each.database) for each in few} >= {
+        (point, database)
+        for point in set(kinds_of) & set(named_points(["journal"]))
+        for database in ground.databases
+    }
