@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from plangate.engine.bench import Bench
     from plangate.journal.events import StepEnded
-    from plangate.journal.session import Session
+    from plangate.journal.recorded import Recorded
     from plangate.plan.flow.denial import Denial
     from plangate.plan.value.frozen import Json
     from plangate.plan.value.plan import Plan
@@ -54,11 +54,11 @@ class Denials:
     """The denials of one run; folded again only when there can be new ones.
 
     Args:
-        session: The run.
+        record: The run.
         tools: All tools, those that the principal does not see among them.
     """
 
-    session: Session
+    record: Recorded
     tools: Mapping[str, Tool]
     _plans: dict[int, Plan] = field(default_factory=dict)
     _seen: tuple[int, ...] = ()
@@ -66,7 +66,7 @@ class Denials:
 
     def now(self) -> tuple[Denial, ...]:
         """Return what was denied so far."""
-        view = self.session.view
+        view = self.record.view
         seen = (len(view.denied), len(view.validated), len(view.decisions))
         if seen != self._seen:
             self._seen, self._found = seen, tuple(dict.fromkeys(self._all()))
@@ -74,19 +74,19 @@ class Denials:
 
     def _all(self) -> Iterator[Denial]:
         yield from self._refused_plans()
-        for ended in self.session.view.denied:
+        for ended in self.record.view.denied:
             if ended.error_code not in _NO_DENIALS:
                 yield from self._ended(ended)
         yield from self._persons_words()
 
     def _refused_plans(self) -> Iterator[Denial]:
-        for version, checked in self.session.view.validated.items():
+        for version, checked in self.record.view.validated.items():
             for each in checked.issues if not checked.valid else ():
                 if each.code in _REFUSED_PLANS and each.field == "tool" and each.step is not None:
                     yield from self._of(version, each.step, each.says)
 
     def _persons_words(self) -> Iterator[Denial]:
-        view = self.session.view
+        view = self.record.view
         for key, decision in view.decisions.items():
             asked = view.questions.get(key)
             if asked is None or asked.kind != "approval":
@@ -125,7 +125,7 @@ class Denials:
 
     def _args(self, ended: StepEnded) -> list[Mapping[str, Json] | None]:
         """Return the values that the step ran with, or would have run with; of a list, of each."""
-        view = self.session.view
+        view = self.record.view
         seen = {
             name: each
             for name, each in view.attempts.items()
@@ -136,15 +136,15 @@ class Denials:
         meant = denied or [each for each in tried if each.started.element is None]
         if not meant:
             return [self._planned(ended)]
-        return [cast("Mapping[str, Json]", self.session.load(each.started.args)) for each in meant]
+        return [cast("Mapping[str, Json]", self.record.load(each.started.args)) for each in meant]
 
     def _planned(self, ended: StepEnded) -> Mapping[str, Json] | None:
-        view = self.session.view
+        view = self.record.view
         if ended.plan_version != view.version:
             return None
         plan = self._plan(ended.plan_version)
         step = plan.by_id.get(ended.step)
-        outputs = Outputs(plan, lambda: self.session.view, self.session.load)
+        outputs = Outputs(plan, lambda: self.record.view, self.record.load)
         try:
             resolved = resolve_all(step.args, outputs.read_by(step)) if step is not None else {}
         except KeyError:
@@ -153,5 +153,5 @@ class Denials:
 
     def _plan(self, version: int) -> Plan:
         if version not in self._plans:
-            self._plans[version] = read_plan(self.session.view, self.session.load, version)
+            self._plans[version] = read_plan(self.record.view, self.record.load, version)
         return self._plans[version]

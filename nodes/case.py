@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
 
 from pydantic import JsonValue
 
-from plangate.budget.estimate import estimate
-from plangate.engine.denials import Denials
 from plangate.graph.fallout import Fallout
 from plangate.journal.plans import read_plan
 from plangate.journal.questions import (
@@ -23,10 +20,9 @@ from plangate.journal.questions import (
 from plangate.journal.runs import Run
 from plangate.journal.session import Session
 from plangate.journal.view import RunView
-from plangate.nodes.kit import Kit, spent_by
-from plangate.nodes.raised import raised
+from plangate.nodes.kit import Kit
 from plangate.plan.catalog import Catalog
-from plangate.plan.facts import Facts, Rights
+from plangate.plan.facts import Facts
 from plangate.plan.outcome import OVER
 from plangate.plan.value.frozen import Json
 from plangate.plan.value.plan import Plan
@@ -75,12 +71,7 @@ class Case:
     @cached_property
     def catalog(self) -> Catalog:
         """The contracts that the run's principal sees now."""
-        return self.kit.registry.catalog(self.rights.scopes)
-
-    @property
-    def rights(self) -> Rights:
-        """What the run's principal may do: now, where that was asked, else as it was started."""
-        return self.kit.held or self.run.principal
+        return self.kit.catalog(self)
 
     @cached_property
     def settled(self) -> frozenset[str]:
@@ -108,18 +99,7 @@ class Case:
 
     def facts(self, plan: Plan) -> Facts:
         """Gather what validation may know about a version that is not proposed yet."""
-        view = self.view
-        return Facts(
-            catalog=self.catalog,
-            rights=self.rights,
-            policy=self.kit.policy,
-            estimate=estimate(plan, self.kit.known(plan, self.catalog), spent_by(view)),
-            history=self.kit.history(self.catalog),
-            denied=Denials(cast("Session", self), self.kit.registry).now(),  # reads view and load
-            turned_down=view.turned_down,
-            raised=raised(view.raised),
-            now=self.kit.now(),
-        )
+        return self.kit.facts(self, self.kit.estimate(self, plan))
 
     def literals(self) -> list[Json]:
         """Return what all accepted versions say; it has its source already."""

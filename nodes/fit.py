@@ -71,7 +71,7 @@ def _over_budget(case: Case) -> str:
         return ""
     facts = Facts(
         catalog=case.catalog,
-        rights=case.rights,
+        rights=case.kit.rights(case),
         policy=case.kit.policy,
         raised=raised(view.raised),
         estimate=checked.estimate.after_planning(view.spent_usd, view.tokens),

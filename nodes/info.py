@@ -72,7 +72,7 @@ def _read(case: Case, said: Json) -> Read | str:
 def _not_to_be_read(case: Case, spec: ToolSpec, args: Mapping[str, Json]) -> str:
     if spec.effect.acts:
         return f"{spec.name!r} acts ({spec.effect.value}); only what reads can be asked for"
-    if refusal := case.kit.policy.permits(spec, case.rights):
+    if refusal := case.kit.policy.permits(spec, case.kit.rights(case)):
         return refusal
     for misfit in compile_shape(spec.params).accepts(args):
         return f"argument {misfit.path or 'list'} of {spec.name!r} {misfit.says}"

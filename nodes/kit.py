@@ -24,6 +24,7 @@ from plangate.engine.denials import Denials
 from plangate.engine.working import StepModel
 from plangate.journal.clock import not_before
 from plangate.journal.plans import plan_of
+from plangate.journal.recorded import Recorded
 from plangate.journal.samples import Past, Recall
 from plangate.journal.session import Session
 from plangate.journal.view import RunView
@@ -144,13 +145,13 @@ class Kit:
         now = not_before(self.now, session.run.updated_at)
         return replace(self, now=now, held=await rights_now(self.authorizer, session))
 
-    def rights(self, session: Session) -> Rights:
+    def rights(self, record: Recorded) -> Rights:
         """Return the rights of the run's principal: today's, else those it was started with."""
-        return self.held or session.run.principal
+        return self.held or record.run.principal
 
-    def catalog(self, session: Session) -> Catalog:
+    def catalog(self, record: Recorded) -> Catalog:
         """Return the contracts that the run's principal sees now."""
-        return self.registry.catalog(self.rights(session).scopes)
+        return self.registry.catalog(self.rights(record).scopes)
 
     def plan(self, session: Session, version: int | None = None) -> Plan:
         """Load a plan version; None: the current one.
@@ -160,9 +161,9 @@ class Kit:
         """
         return plan_of(session, version)
 
-    def estimate(self, session: Session, plan: Plan) -> PlanEstimate:
+    def estimate(self, record: Recorded, plan: Plan) -> PlanEstimate:
         """Price what is to come of a plan, with what the run has cost so far."""
-        return estimate(plan, self.known(plan, self.catalog(session)), spent_by(session.view))
+        return estimate(plan, self.known(plan, self.catalog(record)), spent_by(record.view))
 
     def known(self, plan: Plan, catalog: Catalog) -> Known:
         """Gather what an estimate is made from; earlier runs are asked for in one bounded query."""
@@ -180,18 +181,19 @@ class Kit:
             rereads=self.policy.reread,
         )
 
-    def facts(self, session: Session, priced: PlanEstimate | None = None) -> Facts:
+    def facts(self, record: Recorded, priced: PlanEstimate | None = None) -> Facts:
         """Gather what validation may know."""
+        catalog = self.catalog(record)
         return Facts(
-            catalog=self.catalog(session),
-            rights=self.rights(session),
+            catalog=catalog,
+            rights=self.rights(record),
             policy=self.policy,
             estimate=priced,
-            history=self.history(self.catalog(session)),
-            denied=Denials(session, self.registry).now(),
-            turned_down=session.view.turned_down,
+            history=self.history(catalog),
+            denied=Denials(record, self.registry).now(),
+            turned_down=record.view.turned_down,
             step_model=step_model_name(self),
-            raised=raised(session.view.raised),
+            raised=raised(record.view.raised),
             now=self.now(),
         )
 

@@ -145,6 +145,20 @@ def test_a_plan_with_a_model_step_is_approved_run_and_verified(journal_url, door
     assert view.attempts["S2-A1"].started.capability.startswith("model:gpt-5-mini@")
 
 
+def test_a_person_can_edit_a_plan_that_has_a_model_step(journal_url):
+    agent = graph(journal_url, Scripted([GOOD]))
+    agent.invoke(GOAL, CONFIG)
+    change = {"op": "replace", "path": "/steps/S2/objective", "value": "Find who asks, in cents"}
+
+    asked = agent.invoke(
+        Command(resume={"decision": "edit", "by": "ann", "edits": [change]}), CONFIG
+    )
+    done = agent.invoke(YES, CONFIG)
+
+    assert asked["__interrupt__"][0].value["plan_version"] == 2
+    assert (done["verdict"], BOOK) == ("pass", {"Ann": 5})
+
+
 def test_without_a_model_the_plan_is_refused_before_anything_runs(journal_url):
     done = graph(journal_url, None).invoke(GOAL, CONFIG)
 
