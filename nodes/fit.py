@@ -73,6 +73,7 @@ def _over_budget(case: Case) -> str:
         catalog=case.catalog,
         rights=case.kit.rights(case),
         policy=case.kit.policy,
+        budget=case.kit.budget,
         raised=raised(view.raised),
         estimate=checked.estimate.after_planning(view.spent_usd, view.tokens),
         now=case.kit.now(),

@@ -35,7 +35,7 @@ from plangate.nodes.worked import worked_before_s
 from plangate.plan.catalog import Catalog
 from plangate.plan.errors import ConfigError, PlangateError
 from plangate.plan.facts import Facts, History, PlanEstimate, Rights
-from plangate.plan.limits import with_raises
+from plangate.plan.limits import in_force
 from plangate.plan.outcome import OVER
 from plangate.plan.policy import Policy
 from plangate.plan.repair import RepairRule
@@ -188,6 +188,7 @@ class Kit:
             catalog=catalog,
             rights=self.rights(record),
             policy=self.policy,
+            budget=self.budget,
             estimate=priced,
             history=self.history(catalog),
             denied=Denials(record, self.registry).now(),
@@ -213,18 +214,9 @@ class Kit:
         return History(verified=dict(found))
 
     def limits(self, session: Session, said: Budget) -> Budget:
-        """Return the limits of a run.
-
-        A plan's budget, the agent's where it says nothing, what a person raised, and never above
-        the policy.
-        """
-        silent = {
-            name: getattr(self.budget, name)
-            for name in Budget.model_fields
-            if getattr(said, name) is None
-        }
-        filled = said.model_copy(update=silent)
-        return self.policy.capped(with_raises(filled, raised(session.view.raised)))
+        """Return the limits of a run, see `plangate.plan.limits.in_force`."""
+        by_people = raised(session.view.raised)
+        return in_force(said, agent=self.budget, raised=by_people, policy=self.policy)
 
     def meter(self, session: Session, limits: Budget) -> Meter:
         """Return the limits of a run, with what its journal says is spent."""

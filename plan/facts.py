@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from plangate.plan.forecast import Forecast, PlanEstimate, Range, RoleEstimate, StepEstimate
-from plangate.plan.limits import with_raises
+from plangate.plan.limits import in_force
 from plangate.plan.value.frozen import Frozen
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ class Facts:
         catalog: The contracts that the principal sees.
         rights: The principal.
         policy: The rules; there is no default policy.
+        budget: The agent's limits, which hold where a plan says nothing.
         estimate: None before the plan was estimated: then layer 6 checks what it can without it.
         history: Past success, for the tier.
         denied: What was denied earlier in the same run.
@@ -68,6 +69,7 @@ class Facts:
     catalog: Catalog
     rights: Rights
     policy: Policy
+    budget: Budget | None = None
     estimate: PlanEstimate | None = None
     history: History = field(default_factory=History)
     denied: tuple[Denial, ...] = ()
@@ -77,5 +79,5 @@ class Facts:
     now: datetime
 
     def limits(self, budget: Budget) -> Budget:
-        """Return a plan's budget as it holds: as a person raised it, never above the policy."""
-        return self.policy.capped(with_raises(budget, self.raised))
+        """Return a plan's budget as it holds, see `plangate.plan.limits.in_force`."""
+        return in_force(budget, agent=self.budget, raised=self.raised, policy=self.policy)

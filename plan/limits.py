@@ -16,6 +16,7 @@ from plangate.plan.value.frozen import Frozen
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from plangate.plan.policy import Policy
     from plangate.plan.value.plan import Budget
 
 
@@ -52,6 +53,25 @@ class Limits(Frozen):
 
 RUN_CAPS = tuple(RunCaps.model_fields)
 """Names of what a policy can cap in a plan's budget."""
+
+
+def in_force(
+    said: Budget, *, agent: Budget | None, raised: Mapping[str, Any], policy: Policy
+) -> Budget:
+    """Return the limits that hold for a run.
+
+    Args:
+        said: What its plan says.
+        agent: What its agent says: counts where the plan says nothing.
+        raised: What a person raised, by name.
+        policy: Nothing goes over its caps.
+    """
+    silent = {
+        name: getattr(agent, name)
+        for name in type(said).model_fields
+        if agent is not None and getattr(said, name) is None
+    }
+    return policy.capped(with_raises(said.model_copy(update=silent), raised))
 
 
 def with_raises(budget: Budget, raised: Mapping[str, Any]) -> Budget:

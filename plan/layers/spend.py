@@ -47,7 +47,7 @@ def time(ground: Ground) -> Iterator[Issue]:
         says = f"will take up to {seconds:.1f} s (estimate, p95); the limit is {limit} s"
         hint = "Cut, split, or run it in the background with a higher limit."
         yield issue("over_seconds", says, field="budget.max_seconds", hint=hint)
-    end = ground.plan.budget.deadline
+    end = ground.facts.limits(ground.plan.budget).deadline
     if end is None:
         return
     now = ground.facts.now if end.tzinfo else ground.facts.now.replace(tzinfo=None)

@@ -106,6 +106,7 @@ class Contracts:
             catalog=self.catalog,
             rights=self.agent.rights,
             policy=policy,
+            budget=self.agent.budget,
             step_model=None if self.step_model is None else model_name(self.step_model),
             now=self.now,
         )

@@ -15,7 +15,7 @@ from plangate.engine.authorizer import AUTHORIZER
 from plangate.nodes.kit import LazyWorld
 from plangate.plan.facts import Rights
 from plangate.plan.value.frozen import digest, parse
-from plangate.tools.answers import Found, Operation, ToolFailed
+from plangate.tools.answers import Found, NotSent, Operation, Refused, ToolFailed
 from plangate.tools.tool import Tool
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from plangate.tools.context import ToolContext
 
 _TOO_LARGE = 1_000_001
-
+_NOT_REACHED: Final[Mapping[str, type[NotSent]]] = {"transient": NotSent, "denied": Refused}
+"""By outcome, how a body said that the outside was not reached."""
 
 _ASKED_AGAIN: Final[Mapping[str, tuple[str, ...]]] = {
     "call": ("call", "reconcile"),
@@ -275,7 +276,8 @@ def _failing(spec: ToolSpec, said: OutsideAsked | AttemptEnded) -> object:
     text = says.partition(": ")[2]
     if code == "timeout" and code not in spec.errors:
         raise TimeoutError(text)
-    if says.startswith(f"{code}:") and code not in spec.errors:
-        kind = OSError if said.outcome == "transient" else Exception
-        raise type(code, (kind,), {})(text)
+    if said.outcome in _NOT_REACHED and code not in spec.errors:
+        raise _NOT_REACHED[said.outcome](code, says)
+    if said.outcome == "unknown" and says.startswith(f"{code}:") and code not in spec.errors:
+        raise type(code, (Exception,), {})(text)
     raise ToolFailed(code, says)

@@ -10,6 +10,7 @@ from typing import Any
 from plangate import Found, tool
 from plangate.agent import Agent
 from plangate.runtime import Options, Runtime
+from plangate.tools.answers import NotSent
 from plangate.tools.tool import Tool
 
 POLICY = 'schema = 1\n[[allow]]\ntool = "*"\n'
@@ -47,6 +48,9 @@ class Post:
 
     folder: Path
     sent: list[str] = field(default_factory=list)
+    busy: int = 0
+    """How often the next reads of a draft are not answered: each takes a call more."""
+
     opened: list[Runtime] = field(default_factory=list)
 
     def tools(self, **contract: Any) -> tuple[Tool, ...]:
@@ -56,6 +60,9 @@ class Post:
         @tool(effect="read")
         def draft(to: str) -> Letter:
             """Read the draft of a letter."""
+            if self.busy:
+                self.busy -= 1
+                raise NotSent("busy")
             return Letter(to, "Dear")
 
         @tool(effect="read")

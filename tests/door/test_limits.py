@@ -22,7 +22,7 @@ from tests.models.fake_openai import Said, serving
 
 APPROVE = Answer(decision="approve", by="ann")
 ME = Rights(principal="local")
-RUN_CAP = POLICY + '[limits.run]\nmax_tool_calls = 4\nmax_usd = "5"\n'
+RUN_CAP = POLICY + '[limits.run]\nmax_tool_calls = 6\nmax_usd = "5"\n'
 DAY_CAP = POLICY + "[limits.day]\nmax_tool_calls = 4\n"
 
 
@@ -55,7 +55,8 @@ def partial(runtime, run_id):
 
 
 def test_a_stop_says_what_is_done_what_is_not_which_limit_and_what_to_do(post):
-    runtime = post.open(budget=Budget(max_tool_calls=2))
+    post.busy = 2
+    runtime = post.open(budget=Budget(max_tool_calls=4))
 
     view = worked(runtime, "r")
 
@@ -63,9 +64,9 @@ def test_a_stop_says_what_is_done_what_is_not_which_limit_and_what_to_do(post):
     assert (runtime.journal.runs.get("r").status, view.ended, post.sent) == ("stopped", None, [])
     assert report["stopped"] == {
         "limit": "max_tool_calls",
-        "spent": "2",
+        "spent": "4",
         "needs": "1",
-        "allowed": "2",
+        "allowed": "4",
         "step": "S2",
         "done": ["S1"],
         "not_done": ["S2"],
@@ -76,7 +77,8 @@ def test_a_stop_says_what_is_done_what_is_not_which_limit_and_what_to_do(post):
 
 
 def test_a_limit_that_a_person_raised_lets_the_run_go_on_from_where_it_stood(post):
-    runtime = post.open(budget=Budget(max_tool_calls=2))
+    post.busy = 2
+    runtime = post.open(budget=Budget(max_tool_calls=4))
     worked(runtime, "r")
 
     raise_limits(runtime, "r", {"max_tool_calls": "9"}, by="ann", reason="it is worth it")
@@ -85,16 +87,16 @@ def test_a_limit_that_a_person_raised_lets_the_run_go_on_from_where_it_stood(pos
     view = runtime.view("r")
     assert (view.ended.verdict, post.sent) == ("pass", ["Ann"])
     assert [(each.by, dict(each.was), dict(each.limits)) for each in view.raised] == [
-        ("ann", {"max_tool_calls": "2"}, {"max_tool_calls": "9"})
+        ("ann", {"max_tool_calls": "4"}, {"max_tool_calls": "9"})
     ]
-    assert [each.started.step for each in view.attempts.values()] == ["S1", "S2"]
+    assert [each.started.step for each in view.attempts.values()] == ["S1", "S1", "S1", "S2"]
 
 
 @pytest.mark.parametrize(
     ("limits", "error", "says"),
     [
-        ({"max_tool_calls": "5"}, Denied, "the policy allows 4"),
-        ({"max_tool_calls": "2"}, ConfigError, "max_tool_calls is 2 already"),
+        ({"max_tool_calls": "7"}, Denied, "the policy allows 6"),
+        ({"max_tool_calls": "4"}, ConfigError, "max_tool_calls is 4 already"),
         ({"max_tool_calls": "many"}, ConfigError, "max_tool_calls cannot be 'many'"),
         ({"max_tool_calls": "-1"}, ConfigError, "max_tool_calls cannot be"),
         ({"max_tokens": "5"}, ConfigError, "max_tokens is not limited in this run"),
@@ -103,7 +105,8 @@ def test_a_limit_that_a_person_raised_lets_the_run_go_on_from_where_it_stood(pos
     ],
 )
 def test_a_raise_that_is_none_changes_nothing_and_says_why(post, limits, error, says):
-    runtime = post.open(budget=Budget(max_tool_calls=2), policy=RUN_CAP)
+    post.busy = 2
+    runtime = post.open(budget=Budget(max_tool_calls=4), policy=RUN_CAP)
     worked(runtime, "r")
 
     with pytest.raises(error, match=says) as caught:
@@ -113,17 +116,54 @@ def test_a_raise_that_is_none_changes_nothing_and_says_why(post, limits, error, 
     assert runtime.view("r").raised == []
 
 
+@pytest.mark.parametrize(
+    ("chosen", "code"),
+    [
+        ({"budget": Budget(max_tool_calls=3)}, "over_calls"),
+        ({"budget": Budget(max_seconds=0.5)}, "over_seconds"),
+        ({"budget": Budget(deadline=datetime(2026, 3, 1, 11, tzinfo=UTC))}, "over_deadline"),
+        ({"policy": POLICY + "[limits.run]\nmax_tool_calls = 3\n"}, "over_calls"),
+        ({"policy": POLICY + "[limits.run]\nmax_seconds = 0.5\n"}, "over_seconds"),
+        ({"policy": POLICY + "[limits.run]\ndeadline = 2026-03-01T11:00:00Z\n"}, "over_deadline"),
+    ],
+)
+def test_a_limit_that_a_plan_cannot_keep_ends_the_run_before_anything_is_called(post, chosen, code):
+    runtime = post.open(clock=Clock(), **chosen)
+
+    view = worked(runtime, "r")
+
+    assert view.ended.why.startswith(code)
+    assert (view.questions, view.attempts, post.sent) == ({}, {}, [])
+
+
+def test_a_run_that_is_taken_up_again_at_the_same_limit_stops_there_again(post):
+    post.busy = 2
+    runtime = post.open(budget=Budget(max_tool_calls=4))
+    first = worked(runtime, "r").stopped
+
+    for _ in range(3):
+        list(runtime.advance("r"))
+
+        view = runtime.view("r")
+        assert (view.stopped, view.ended, post.sent) == (first, None, [])
+        assert partial(runtime, "r")["stopped"]["step"] == "S2"
+    raise_limits(runtime, "r", {"max_tool_calls": "9"}, by="ann")
+    list(runtime.advance("r"))
+    assert (runtime.view("r").ended.verdict, post.sent) == ("pass", ["Ann"])
+
+
 def test_a_stop_while_the_goal_is_checked_is_a_stop_like_any_other(post):
-    runtime = post.open(budget=Budget(max_tool_calls=3))
+    post.busy = 1
+    runtime = post.open(budget=Budget(max_tool_calls=4))
 
     view = worked(runtime, "r")
 
     assert (view.stopped.limit, post.sent) == ("max_tool_calls", ["Ann"])
     assert partial(runtime, "r")["stopped"]["done"] == ["S1", "S2"]
-    raise_limits(runtime, "r", {"max_tool_calls": "4"}, by="ann")
+    raise_limits(runtime, "r", {"max_tool_calls": "5"}, by="ann")
     list(runtime.advance("r"))
     assert (runtime.view("r").ended.verdict, post.sent) == ("pass", ["Ann"])
-    assert runtime.view("r").tool_calls == 4
+    assert runtime.view("r").tool_calls == 5
 
 
 def test_the_day_of_a_principal_is_shared_by_its_runs_and_over_at_midnight(post):
@@ -234,4 +274,4 @@ def test_a_raise_holds_where_a_new_version_is_checked_and_the_policy_all_the_sam
 
     holds = facts.limits(Budget(max_tool_calls=1, max_usd=Decimal(1)))
 
-    assert (holds.max_tool_calls, holds.max_usd) == (4, Decimal(3))
+    assert (holds.max_tool_calls, holds.max_usd) == (6, Decimal(3))

@@ -57,15 +57,15 @@ def test_work_is_what_was_under_way_and_not_the_waiting_between(marks, seconds):
 def test_the_agents_budget_holds_where_a_template_has_none_and_a_larger_one_lets_the_run_go_on(
     tmp_path,
 ):
-    post = Post(tmp_path)
-    runtime = post.open(budget=Budget(max_tool_calls=1))
+    post = Post(tmp_path, busy=1)
+    runtime = post.open(budget=Budget(max_tool_calls=4))
     list(runtime.start(given(), run_id="r"))
     runtime.answer("r", Answer(decision="approve", by="ann"))
     list(runtime.advance("r"))
     list(runtime.advance("r"))
     stopped = runtime.journal.runs.get("r").status
     runtime.close()
-    assert (stopped, post.sent) == ("stopped", [])
+    assert (stopped, post.sent) == ("stopped", ["Ann"])
 
     runtime = post.open(budget=Budget(max_tool_calls=9))
     list(runtime.advance("r"))

@@ -320,8 +320,8 @@ def test_a_record_that_lacks_a_value_is_refused_before_anything_is_driven(repair
 
 @pytest.mark.parametrize("policy", ["", "[limits.day]\nmax_tool_calls = 9\n"])
 def test_a_run_that_stopped_at_a_limit_and_was_raised_is_driven_alike(tmp_path, policy):
-    post = Post(tmp_path)
-    budget, rules = Budget(max_tool_calls=2), LETTERS_POLICY + policy
+    post = Post(tmp_path, busy=2)
+    budget, rules = Budget(max_tool_calls=4), LETTERS_POLICY + policy
     runtime = post.open(budget=budget, policy=rules)
     list(runtime.start(given(), run_id="r"))
     runtime.answer("r", Answer(decision="approve", by="ann"))
@@ -333,6 +333,25 @@ def test_a_run_that_stopped_at_a_limit_and_was_raised_is_driven_alike(tmp_path, 
     again = replay(runtime.journal, "r", agent)
 
     assert runtime.view("r").ended.verdict == "pass"
+    assert lines(again) == []
+    post.close()
+
+
+def test_a_run_that_stands_at_a_limit_is_driven_as_far_as_it_came(tmp_path):
+    post = Post(tmp_path, busy=2)
+    budget = Budget(max_tool_calls=4)
+    runtime = post.open(budget=budget)
+    list(runtime.start(given(), run_id="r"))
+    runtime.answer("r", Answer(decision="approve", by="ann"))
+    list(runtime.advance("r"))
+    list(runtime.advance("r"))
+    agent = Agent(
+        name="post", tools=post.tools(), policy=LETTERS_POLICY, templates=(LETTER,), budget=budget
+    )
+
+    again = replay(runtime.journal, "r", agent)
+
+    assert runtime.view("r").stopped.limit == "max_tool_calls"
     assert lines(again) == []
     post.close()
 
