@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from decimal import Decimal
 from time import monotonic
-from typing import TYPE_CHECKING, Generic, Required, TypedDict
+from typing import TYPE_CHECKING, Final, Generic, Required, TypedDict
 
 from plangate.budget.meter import Act
 from plangate.budget.prices import PriceBook, Usage, most_cost, usage_cost
@@ -16,6 +16,7 @@ from plangate.journal.events import ModelCalled
 from plangate.models.chat import Prepared, RawReply, raw_reply
 from plangate.models.fault import Fault, fault_of
 from plangate.models.form import T
+from plangate.models.usage import Read, read_usage
 from plangate.models.whole import unwatched
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from plangate.models.reading import Flaw
     from plangate.models.retry import Retry
     from plangate.prompts.loader import Prompt
+
+
+_NOTHING: Final = Usage(input_tokens=0, output_tokens=0)
 
 
 class Metered(TypedDict, total=False):
@@ -92,22 +96,20 @@ class Asking(Generic[T]):
         try:
             message = await self.model.runnable.ainvoke(self.messages, **unwatched())
         except asyncio.CancelledError:
-            self._record(self._guess(""), reservation, began, "cancelled", estimated=True)
+            self._lost(reservation, began, "cancelled")
             raise
         except Exception as exc:  # noqa: BLE001 - foreign code: any failure is classified and counted
             fault = fault_of(exc)
-            nothing = Usage(input_tokens=0, output_tokens=0)
-            lost = self._guess("") if fault.charged else nothing
-            self._record(lost, reservation, began, fault.code, estimated=fault.charged)
+            if fault.charged:
+                self._lost(reservation, began, fault.code)
+            else:
+                self._record(_NOTHING, Decimal(0), reservation, began, fault.code)
             return fault
         raw = raw_reply(message)
-        reply = self._read(raw)
-        used = raw.usage
-        if used is None:
-            used = await asyncio.to_thread(self._guess, raw.text)
+        reply, read = self._read(raw), await asyncio.to_thread(self._used, raw)
         code, kept = _code(raw, reply), self._kept(raw.text)
-        is_guess = raw.usage is None or raw.is_odd
-        self._record(used, reservation, began, code, estimated=is_guess, reply=kept)
+        usd = usage_cost(read.usage, self.model.name, self.metered["book"])
+        self._record(read.usage, usd, reservation, began, code, estimated=read.is_guess, reply=kept)
         return Fault(code=code) if raw.finish in ("refusal", "content_filter") else reply
 
     def _read(self, raw: RawReply) -> Reply[T]:
@@ -134,7 +136,7 @@ class Asking(Generic[T]):
         )
         return await meter.areserve(
             "model",
-            usd=most_cost(self._most, self.model.name, self.metered["book"]),
+            usd=self._most_usd,
             tokens=self._most.total,
             elapsed_s=self.metered.get("elapsed_s", 0.0),
             act=act,
@@ -150,7 +152,7 @@ class Asking(Generic[T]):
             prompt_sha256=self.prompt.sha256,
             input_tokens=self._most.input_tokens,
             output_tokens=self._most.output_tokens,
-            usd=most_cost(self._most, self.model.name, self.metered["book"]),
+            usd=self._most_usd,
             price_table=self.metered["book"].table,
         )
 
@@ -158,17 +160,31 @@ class Asking(Generic[T]):
     def _most(self) -> Usage:
         return Usage(input_tokens=self.sent.tokens, output_tokens=self.model.most_output)
 
-    def _record(
+    @property
+    def _most_usd(self) -> Decimal | None:
+        return most_cost(self._most, self.model.name, self.metered["book"])
+
+    def _used(self, raw: RawReply) -> Read:
+        text, name = raw.text, self.model.name
+        return read_usage(
+            raw.usage, self.sent.tokens, lambda: count_text(text, name).tokens if text else 0
+        )
+
+    def _lost(self, reservation: Reservation | None, began: float, code: str) -> None:
+        """Count all that was held back: what a call took whose answer never came, nobody knows."""
+        self._record(self._most, self._most_usd, reservation, began, code, estimated=True)
+
+    def _record(  # noqa: PLR0913 - one event has that many sides
         self,
         used: Usage,
+        usd: Decimal | None,
         reservation: Reservation | None,
         began: float,
         code: str,
         *,
-        estimated: bool,
+        estimated: bool = False,
         reply: str | None = None,
     ) -> None:
-        usd = self._price(used) if used.total else Decimal(0)
         if reservation is not None:
             self.metered["meter"].settle(reservation, usd=usd, tokens=used.total)
         self.metered["on_call"](
@@ -198,13 +214,6 @@ class Asking(Generic[T]):
         keep = self.metered.get("keep")
         # Half a surrogate pair has no form in a journal; a run must not end because of one.
         return None if keep is None else keep(text.encode(errors="replace").decode())
-
-    def _guess(self, text: str) -> Usage:
-        came = count_text(text, self.model.name).tokens if text else 0
-        return Usage(input_tokens=self.sent.tokens, output_tokens=came)
-
-    def _price(self, usage: Usage) -> Decimal | None:
-        return usage_cost(usage, self.model.name, self.metered["book"])
 
 
 def _code(raw: RawReply, reply: Reply[T]) -> str:

@@ -10,7 +10,6 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from plangate.budget.prices import Usage
 from plangate.plan.errors import ConfigError
 from plangate.prompts.loader import load
 
@@ -45,11 +44,8 @@ class RawReply:
     """What came back."""
 
     text: str
-    usage: Usage | None
-    """None where the provider did not say."""
-
-    is_odd: bool
-    """True where it said what cannot be; `usage` then is the dearer reading of it."""
+    usage: Any
+    """As the provider says it, see `plangate.models.usage`."""
 
     finish: str
     """`length`, `content_filter`, `refusal`, or empty for an ordinary end."""
@@ -96,11 +92,9 @@ def raw_reply(message: Any) -> RawReply:
     meta = getattr(message, "response_metadata", None) or {}
     finish = str(meta.get("finish_reason") or meta.get("stop_reason") or "")
     refused = (getattr(message, "additional_kwargs", None) or {}).get("refusal")
-    usage, is_odd = _usage(getattr(message, "usage_metadata", None))
     return RawReply(
         text=_text(message.content),
-        usage=usage,
-        is_odd=is_odd,
+        usage=getattr(message, "usage_metadata", None),
         finish="refusal"
         if refused
         else _FINISH.get(finish, "length" if finish == "length" else ""),
@@ -165,28 +159,3 @@ def _text(content: Any) -> str:
         return content
     parts = (part if isinstance(part, str) else part.get("text", "") for part in content)
     return "".join(part for part in parts if isinstance(part, str))
-
-
-def _usage(said: Mapping[str, Any] | None) -> tuple[Usage | None, bool]:
-    """Read a provider's usage; parts that are more than their whole must stand beside it."""
-    if not said:
-        return None, False
-    sent, came = _whole(said.get("input_tokens")), _whole(said.get("output_tokens"))
-    if not sent + came:
-        return None, False
-    details = said.get("input_token_details") or {}
-    cached, written = _whole(details.get("cache_read")), _whole(details.get("cache_creation"))
-    reasoned = _whole((said.get("output_token_details") or {}).get("reasoning"))
-    is_apart, is_beside = cached + written > sent, reasoned > came
-    usage = Usage(
-        input_tokens=sent + (cached + written if is_apart else 0),
-        cached_tokens=cached,
-        cache_write_tokens=written,
-        output_tokens=came + (reasoned if is_beside else 0),
-        reasoning_tokens=reasoned,
-    )
-    return usage, is_apart or is_beside
-
-
-def _whole(number: Any) -> int:
-    return max(number, 0) if isinstance(number, int) else 0

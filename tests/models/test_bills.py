@@ -8,6 +8,8 @@ from decimal import Decimal
 
 import pytest
 import tiktoken
+from hypothesis import given
+from hypothesis import strategies as st
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
@@ -17,10 +19,11 @@ from langgraph.graph import StateGraph
 from plangate.budget.meter import Meter
 from plangate.budget.prices import PriceBook
 from plangate.models.call import ask_model
-from plangate.models.chat import model_name, prepared, raw_reply
+from plangate.models.chat import model_name, prepared
 from plangate.models.critique import Criticism
 from plangate.models.form import form_of
 from plangate.models.retry import Retry
+from plangate.models.usage import read_usage
 from plangate.plan.errors import ModelFailed
 from plangate.plan.value.plan import Budget
 from plangate.prompts.loader import load
@@ -64,14 +67,13 @@ def spent(events):
     [
         ([Said(GOOD)], 1, 1),
         ([Said(status=500), Said(status=429), Said(GOOD)], 3, 1),
-        ([Said(drop=True), Said(GOOD)], 2, 2),
         ([Said("no JSON, naïve")], 1, 1),
         ([Said('{"findings": [{"st', finish="length")], 1, 1),
         ([Said(None, refusal="I cannot")], 1, 1),
         ([Said("", finish="content_filter")], 1, 1),
         ([Said(status=400)], 1, 0),
     ],
-    ids=["good", "retried", "dropped", "no json", "cut", "refused", "filtered", "failed"],
+    ids=["good", "retried", "no json", "cut", "refused", "filtered", "failed"],
 )
 async def test_each_attempt_costs_what_was_billed_for_it(script, attempts, billed):
     books, meter = Books(), Meter(Budget())
@@ -85,13 +87,17 @@ async def test_each_attempt_costs_what_was_billed_for_it(script, attempts, bille
     assert (meter.committed, meter.spent.model_calls) == (meter.spent, attempts)
 
 
-async def test_a_call_for_text_costs_what_was_billed_also_where_no_answer_came():
-    books = Books()
-    with serving(Said(drop=True), Said("as you like"), books=books) as fake:
-        chat = ChatOpenAI(model="our-model", base_url=fake.url, api_key="x")
-        events = await asked(chat, schema=None)
+@pytest.mark.parametrize("schema", [CRITICISM, None], ids=["object", "text"])
+async def test_a_call_without_an_answer_counts_as_no_less_than_was_billed(schema):
+    books, meter = Books(), Meter(Budget())
+    with serving(Said(drop=True), Said(GOOD), books=books) as fake:
+        chat = ChatOpenAI(model="our-model", base_url=fake.url, api_key="x", max_tokens=50)
+        lost, came = await asked(chat, schema=schema, meter=meter)
 
-    assert (len(events), spent(events)) == (2, (books.usd, books.tokens))
+    assert (lost.estimated, came.estimated, books.calls) == (True, False, 2)
+    assert spent([lost, came]) == (meter.spent.usd, meter.spent.tokens)
+    assert (lost.input_tokens, lost.output_tokens) == (came.input_tokens, 50)
+    assert meter.spent.tokens - books.tokens == 50  # of which a provider may bill any part
 
 
 async def test_calls_from_the_cache_cost_what_was_billed():
@@ -178,6 +184,16 @@ async def test_running_totals_of_a_stream_are_not_added_up(options):
     assert added_up.usage_metadata["input_tokens"] == 20 * 713  # what the guard is for
 
 
+NAMES = (
+    "input_tokens", "output_tokens", "input_token_details", "output_token_details",
+    "cache_read", "cache_creation", "reasoning",
+)  # fmt: skip
+SAID = st.recursive(
+    st.none() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(NAMES), inner),
+)
+
+
 # Report 42: parts above their whole cannot be; they are read so that nothing is too cheap.
 @pytest.mark.parametrize(
     ("said", "usage"),
@@ -187,25 +203,47 @@ async def test_running_totals_of_a_stream_are_not_added_up(options):
         ({"input_token_details": {"cache_read": 140}}, (240, 140, 0, 10, 0)),
         ({"input_token_details": {"cache_read": 60, "cache_creation": 50}}, (210, 60, 50, 10, 0)),
         ({"output_token_details": {"reasoning": 30}}, (100, 0, 0, 40, 30)),
-        ({"input_token_details": {"cache_read": -1}, "output_tokens": 10}, (100, 0, 0, 10, 0)),
         ({"input_token_details": None, "output_token_details": None}, (100, 0, 0, 10, 0)),
     ],
 )
 def test_a_usage_that_cannot_be_is_read_dear_and_flagged(said, usage):
-    metadata = {"input_tokens": 100, "output_tokens": 10, "total_tokens": 110, **said}
-    message = AIMessage("x")
-    object.__setattr__(message, "usage_metadata", metadata)
-    got = raw_reply(message)
-    read = got.usage
+    got = read_usage({"input_tokens": 100, "output_tokens": 10, **said}, 90, lambda: 9)
 
-    assert (
-        read.input_tokens,
-        read.cached_tokens,
-        read.cache_write_tokens,
-        read.output_tokens,
-        read.reasoning_tokens,
-    ) == usage
-    assert got.is_odd == (usage[0] != 100 or usage[3] != 10)
+    assert figures(got.usage) == usage
+    assert got.is_guess == (usage[0] != 100 or usage[3] != 10)
+
+
+@pytest.mark.parametrize("wrong", [None, -1, 0, 1.5, "40", True, 10**30, [7], {}])
+def test_a_number_that_is_none_gives_way_to_our_own_count(wrong):
+    got = read_usage({"input_tokens": wrong, "output_tokens": wrong}, 90, lambda: 9)
+
+    assert (figures(got.usage), got.is_guess) == ((90, 0, 0, 9, 0), True)
+
+
+@pytest.mark.parametrize("wrong", [-1, 1.5, "40", True, 10**30, [7]])
+def test_a_part_that_is_no_number_is_flagged_and_makes_nothing_cheaper(wrong):
+    for part in ({"input_token_details": {"cache_read": wrong}}, {"input_token_details": wrong}):
+        got = read_usage({"input_tokens": 100, "output_tokens": 10, **part}, 90, lambda: 9)
+
+        assert figures(got.usage) == (100, 0, 0, 10, 0)
+
+
+@given(SAID)
+def test_whatever_a_provider_says_is_a_usage_that_is_not_free(said):
+    got = read_usage(said, 90, lambda: 9).usage
+
+    assert got.input_tokens > 0
+    assert got.output_tokens > 0
+
+
+def figures(used):
+    return (
+        used.input_tokens,
+        used.cached_tokens,
+        used.cache_write_tokens,
+        used.output_tokens,
+        used.reasoning_tokens,
+    )
 
 
 def test_a_deployment_is_known_by_its_own_name():

@@ -173,6 +173,28 @@ async def test_silence_may_have_cost_so_it_is_counted(said, code):
     assert events[0].input_tokens > 300
 
 
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [(Said(GOOD, delay_s=0.4), "timeout"), (Said(drop=True), "connection")],
+)
+async def test_a_call_without_an_answer_counts_at_all_that_was_held_back(said, code):
+    meter, held = Meter(Budget(max_usd=Decimal(9))), []
+    with serving(said) as fake:
+        chat = open_chat(fake.url, timeout=0.15)
+        reserve = meter.areserve
+
+        async def seen(*args, **more):
+            held.append(more)
+            return await reserve(*args, **more)
+
+        meter.areserve = seen
+        _, [event] = await asked(fake, chat=chat, retry=Retry(attempts=1), meter=meter)
+
+    assert event.error_code == code
+    assert (meter.spent.usd, meter.spent.tokens) == (held[0]["usd"], held[0]["tokens"])
+    assert event.usd == held[0]["usd"] > 0
+
+
 async def test_a_server_that_is_not_there_cost_nothing():
     chat = open_chat("http://127.0.0.1:9/v1")
 
