@@ -19,13 +19,12 @@ output = "3"
 from __future__ import annotations
 
 import re
-import tomllib
 from datetime import date, datetime
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from plangate.budget.rates import tariff
 from plangate.plan.errors import ConfigError
+from plangate.plan.toml import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,12 +47,7 @@ def read_prices(text: str) -> PriceFile:
     Raises:
         ConfigError: No TOML, an unknown key, a bad value, or no date; with the line.
     """
-    try:
-        data = tomllib.loads(text, parse_float=Decimal)  # 0.1 as it is written, never as a float
-    except tomllib.TOMLDecodeError as exc:
-        raise ConfigError(
-            f"price file is no TOML: {exc}", hint="Correct the syntax at that line."
-        ) from exc
+    data = read_toml(text, "price file", exact=True)
     for key in data.keys() - _KEYS:
         _refuse(text, key, f"unknown key {key!r}")
     as_of, version, models = data.get("as_of"), data.get("version", ""), data.get("models")

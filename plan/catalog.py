@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from plangate.plan.outcome import Outcome
+from plangate.plan.value.amounts import Count, Usd
 from plangate.plan.value.frozen import Args, Frozen, FrozenMap, digest
 from plangate.plan.value.step import Name, Rule
 
@@ -205,19 +206,19 @@ class ToolSpec(Frozen):
 
     timeout_s: float = Field(default=30.0, gt=0, le=86_400)
     max_attempts: int = Field(default=3, ge=1, le=3)
-    concurrency: int | None = None
+    concurrency: int | None = Field(default=None, ge=1)
     """Calls at a time in one run; None: only the global limit."""
 
-    seconds: float = Field(default=0.5, gt=0)
+    seconds: float = Field(default=0.5, gt=0, le=86_400)
     """Expected duration of one call, for the estimate."""
 
-    usd: Decimal | None = Decimal(0)
+    usd: Usd | None = Decimal(0)
     """Price of one call; None: unknown."""
 
-    output_tokens: int = Field(default=200, ge=0)
+    output_tokens: Count = 200
     """Expected size of the result where a model reads it."""
 
-    validity_s: float | None = None
+    validity_s: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     """How long a read result may be reused; None: never."""
 
     @model_validator(mode="after")

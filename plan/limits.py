@@ -6,41 +6,48 @@ read. No plan, agent or person goes over what stands here.
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AwareDatetime, Field
+from pydantic import AfterValidator, Field
 
+from plangate.plan.value.amounts import Count, Moment, Seconds, Usd
 from plangate.plan.value.frozen import Frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
     from plangate.plan.policy import Policy
     from plangate.plan.value.plan import Budget
 
 
+def _aware(said: datetime) -> datetime:
+    if said.tzinfo is None:
+        raise ValueError("has no time zone: write 2026-11-30T12:00:00Z")
+    return said
+
+
 class DayCaps(Frozen):
     """Most that the runs of one principal may take in one day, from midnight to midnight UTC."""
 
-    max_usd: Decimal | None = Field(default=None, ge=0)
-    max_tokens: int | None = Field(default=None, ge=0)
-    max_model_calls: int | None = Field(default=None, ge=0)
-    max_tool_calls: int | None = Field(default=None, ge=0)
+    max_usd: Usd | None = None
+    max_tokens: Count | None = None
+    max_model_calls: Count | None = None
+    max_tool_calls: Count | None = None
 
 
 class StepCaps(DayCaps):
     """Most that one step may take in one run, all its attempts and checks together."""
 
-    max_seconds: Annotated[int | float | None, Field(gt=0, allow_inf_nan=False)] = None
+    max_seconds: Annotated[Seconds, Field(gt=0)] | None = None
     """In attempts; the pauses between them are the run's time."""
 
 
 class RunCaps(StepCaps):
     """Most that a run may take, whatever its plan, its agent or a person who raises it says."""
 
-    max_replans: int | None = Field(default=None, ge=0)
-    deadline: AwareDatetime | None = None
+    max_replans: Count | None = None
+    deadline: Annotated[Moment, AfterValidator(_aware)] | None = None
 
 
 class Limits(Frozen):

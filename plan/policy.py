@@ -71,7 +71,6 @@ as a whole: half a policy is none.
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -89,6 +88,7 @@ from plangate.plan.policy_rules import (
     Tiers,
     ToolRule,
 )
+from plangate.plan.toml import read_toml
 from plangate.plan.value.frozen import Frozen, canonical, digest, fault_in_text, parse
 
 if TYPE_CHECKING:
@@ -135,13 +135,8 @@ class Policy(Frozen):
         Raises:
             ConfigError: The text is not TOML, has an unknown key or a bad value; with the line.
         """
-        try:
-            data = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as exc:
-            raise ConfigError(
-                f"policy is not TOML: {exc}", hint="Correct the syntax at that line."
-            ) from exc
-        if data.pop("schema", None) != 1:
+        data = read_toml(text, "policy")
+        if (schema := data.pop("schema", None)) != 1 or type(schema) is not int:
             raise ConfigError(
                 "policy has no `schema = 1`", hint="Write `schema = 1` as its first line."
             )

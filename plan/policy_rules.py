@@ -5,12 +5,12 @@ A rule names a whole tool or `*` for all, never a part of a name and never argum
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from plangate.plan.catalog import Effect, Labels, ToolSpec
+from plangate.plan.value.amounts import Count, Usd
 from plangate.plan.value.frozen import Frozen
 from plangate.plan.value.step import Line, Name
 
@@ -71,6 +71,12 @@ class Require(Frozen):
 
     reason: Line = ""
 
+    @model_validator(mode="after")
+    def _demands_something(self) -> Require:
+        if not self.ancestors and not self.followed_by:
+            raise ValueError("names neither ancestors nor followed_by, so it would demand nothing")
+        return self
+
 
 class Threshold(Frozen):
     """From which amount on a person must agree."""
@@ -87,13 +93,13 @@ class Threshold(Frozen):
 class Tiers(Frozen):
     """When a plan may run without a person."""
 
-    auto_usd: Decimal | None = Field(default=None, ge=0)
+    auto_usd: Usd | None = None
     """The largest p95 cost that needs nobody; None: cost alone never asks."""
 
     first_time: Tier = "selective"
     """The least tier of a plan with effects whose type never succeeded before."""
 
-    history_days: int = Field(default=180, ge=1)
+    history_days: int = Field(default=180, ge=1, le=36_500)
     """How long a verified run of a type counts as a success of it."""
 
     full_external: int = Field(default=2, ge=1)
@@ -106,8 +112,8 @@ class Autonomy(Frozen):
     max_effect: Effect = Effect.IRREVERSIBLE
     """The worst effect that a step may have."""
 
-    max_steps: int | None = Field(default=None, ge=1)
-    max_usd: Decimal | None = Field(default=None, ge=0)
+    max_steps: Annotated[Count, Field(ge=1)] | None = None
+    max_usd: Usd | None = None
     """The largest p95 cost; a plan whose cost is not known is over it."""
 
 

@@ -5,7 +5,6 @@ All are whole numbers: money in cents, spans in hours, shares in percent.
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
@@ -13,6 +12,7 @@ from importlib import resources
 from pydantic import ValidationError
 
 from plangate.plan.errors import ConfigError
+from plangate.plan.toml import read_toml
 from plangate.plan.value.frozen import Frozen, parse
 
 
@@ -82,9 +82,7 @@ def read_rules(toml: str) -> Rules:
     """
     hint = "See plangate/examples/aml/rules.toml for all thresholds."
     try:
-        return parse(Rules, tomllib.loads(toml))
-    except tomllib.TOMLDecodeError as exc:
-        raise ConfigError(f"the AML rules are not TOML: {exc}", hint=hint) from exc
+        return parse(Rules, read_toml(toml, "the AML rules"))
     except ValidationError as exc:
         fault = exc.errors(include_url=False)[0]
         where = ".".join(map(str, fault["loc"]))
@@ -100,7 +98,8 @@ def rules() -> Rules:
 @lru_cache(maxsize=1)
 def typology_texts() -> tuple[Text, ...]:
     """Return the texts about typologies, in order of the file."""
-    return tuple(Text(**each) for each in tomllib.loads(_file("typologies.toml"))["texts"])
+    said = read_toml(_file("typologies.toml"), "the typology texts")
+    return tuple(Text(**each) for each in said["texts"])
 
 
 def _file(name: str) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from decimal import Decimal
 from functools import cached_property
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
 from plangate.plan.outcome import Level
+from plangate.plan.value.amounts import Count, Moment, Seconds, Usd
 from plangate.plan.value.frozen import Args, Frozen, digest
 from plangate.plan.value.step import Check, Line, Name, Rule, Step
 
@@ -56,15 +55,15 @@ class Condition(Frozen):
 class Budget(Frozen):
     """Limits for one run; None means no limit of that kind."""
 
-    max_usd: Decimal | None = None
-    max_tokens: int | None = None
-    max_seconds: float | None = None
+    max_usd: Usd | None = None
+    max_tokens: Count | None = None
+    max_seconds: Seconds | None = None
     """From the start of execution, waiting for people not counted."""
 
-    max_model_calls: int | None = None
-    max_tool_calls: int | None = None
-    max_replans: int = 3
-    deadline: datetime | None = None
+    max_model_calls: Count | None = None
+    max_tool_calls: Count | None = None
+    max_replans: Count = 3
+    deadline: Moment | None = None
     min_level: Level = "L1"
     """The least level of check that each success criterion must have (Q_min)."""
 

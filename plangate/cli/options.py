@@ -102,17 +102,10 @@ def chosen_prices() -> PriceBook | None:
 
 def _price_book(file: str) -> PriceBook:
     from plangate.budget.prices import PriceBook
-    from plangate.plan.errors import ConfigError
+    from plangate.cli.textfile import read_text
 
-    try:
-        text = Path(file).expanduser().read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as exc:
-        why = exc.strerror if isinstance(exc, OSError) else "it is no text"
-        raise ConfigError(
-            f"price file {file!r} cannot be read: {why}",
-            hint="Check --prices and PLANGATE_PRICES.",
-        ) from exc
-    return PriceBook.from_toml(text)
+    hint = "Check --prices and PLANGATE_PRICES."
+    return PriceBook.from_toml(read_text(file, "price file", hint=hint))
 
 
 def json_option(command: F) -> F:

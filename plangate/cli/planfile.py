@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import ConfigDict
 
+from plangate.cli.textfile import read_text
 from plangate.plan.document import read_yaml
 from plangate.plan.errors import ConfigError, PlanRejected
 from plangate.plan.foreign import Mapped, form_of, import_plan, mapped
@@ -22,10 +21,9 @@ if TYPE_CHECKING:
     from plangate.plan.issue import Report
     from plangate.plan.value.frozen import Json
 
+_HINT = "Give a file, or - for stdin."
 _GOAL_ID = "unset"
 """Of a foreign plan, which has none; no part of its content hash."""
-
-LARGEST_BYTES = 64_000_000
 
 
 class Found(NamedTuple):
@@ -50,7 +48,7 @@ def read_file(name: str, catalog: Catalog, inputs: Mapping[str, Json]) -> Found:
         ConfigError: There is no such file, it cannot be read as text, or inputs were given for a
             plan that has its own.
     """
-    data = _data(name, _text(name))
+    data = _data(name, read_text(name, "plan file", hint=_HINT))
     ours = read_plan(data)
     foreign = None if isinstance(ours, Plan) else _foreign(data)
     if foreign is not None:
@@ -80,34 +78,10 @@ def need_plan(name: str) -> Plan:
         ConfigError: As `read_file`.
         PlanRejected: What is there is no plan.
     """
-    found = read_plan(_data(name, _text(name)))
+    found = read_plan(_data(name, read_text(name, "plan file", hint=_HINT)))
     if not isinstance(found, Plan):
         raise PlanRejected(found.errors, hint=f"See plangate plan check {name}.")
     return found
-
-
-def _text(name: str) -> str:
-    try:
-        if name == "-":
-            said = sys.stdin.buffer.read(LARGEST_BYTES + 1)
-        else:
-            with Path(name).open("rb") as file:
-                said = file.read(LARGEST_BYTES + 1)
-    except OSError as exc:
-        raise ConfigError(
-            f"plan file {name!r} cannot be read: {exc.strerror}",
-            hint="Give a file, or - for stdin.",
-        ) from exc
-    if len(said) > LARGEST_BYTES:
-        raise ConfigError(
-            f"plan file {name!r} is larger than {LARGEST_BYTES} bytes", hint="Split the plan."
-        )
-    try:
-        return str(said, "utf-8-sig")
-    except UnicodeDecodeError as exc:
-        raise ConfigError(
-            f"plan file {name!r} is not UTF-8 at byte {exc.start}", hint="Save it as UTF-8."
-        ) from exc
 
 
 def _data(name: str, said: str) -> object:

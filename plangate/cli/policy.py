@@ -10,7 +10,8 @@ import click
 
 from plangate.cli.options import agent_option, json_option
 from plangate.cli.terminal import data_console, echo_json, line, put, say
-from plangate.plan.errors import ConfigError, Denied
+from plangate.cli.textfile import read_text
+from plangate.plan.errors import Denied
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +35,7 @@ def check(file: Path, agent_name: str | None) -> None:
     from plangate.plan.policy_names import need_known
     from plangate.tools.registry import Registry
 
-    rules = Policy.from_toml(_text(file))
+    rules = Policy.from_toml(read_text(file, "policy file", hint="Check the path."))
     if agent_name:
         need_known(rules, Registry(load_agent(agent_name).tools).catalog().tools)
     counts = {
@@ -81,7 +82,8 @@ def _contracts(agent: str, file: Path | None) -> Contracts:
     found = Contracts.of(agent, datetime.now(UTC))
     if file is None:
         return found
-    return replace(found, agent=replace(found.agent, policy=_text(file)))
+    text = read_text(file, "policy file", hint="Check the path.")
+    return replace(found, agent=replace(found.agent, policy=text))
 
 
 def _lines(said: PolicySaid) -> Iterator[str]:
@@ -97,12 +99,3 @@ def _lines(said: PolicySaid) -> Iterator[str]:
     roles = f" ({', '.join(said.quorum_roles)})" if said.quorum_roles else ""
     yield f"approvals: {said.quorum}{roles}"
     yield f"ceiling: {said.ceiling}"
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as exc:
-        raise ConfigError(
-            f"policy file {str(file)!r} cannot be read: {exc}", hint="Check the path."
-        ) from exc

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plangate.cli.ask import reply
 from plangate.cli.opened import journal_of, journals, opened_journal
 from plangate.cli.options import pairs_of
+from plangate.cli.textfile import read_text
 from plangate.journal.view import fold
 from plangate.named import run_ids_in, run_named
 from plangate.plan.errors import ConfigError, Denied
@@ -139,10 +139,7 @@ def _edits(said: str) -> list[Any]:
     """Read JSON, or the file that holds it: one edit or a list of them."""
     text = said
     if not said.lstrip().startswith(("[", "{")):
-        try:
-            text = Path(said).read_text(encoding="utf-8")
-        except (OSError, ValueError) as exc:
-            raise ConfigError(f"--edit {said!r} is no JSON and no file", hint=_EDIT) from exc
+        text = read_text(said, "--edit is no JSON, and file", hint=_EDIT)
     try:
         found = json.loads(text)
     except ValueError as exc:

@@ -10,7 +10,8 @@ import click
 
 from plangate.cli.options import agent_option, chat_of, journal_option, json_option, model_option
 from plangate.cli.terminal import count, data_console, echo_json, line, put
-from plangate.plan.errors import ConfigError, ReplayDiffers
+from plangate.cli.textfile import read_text
+from plangate.plan.errors import ReplayDiffers
 
 if TYPE_CHECKING:
     from plangate.agent import Agent
@@ -60,10 +61,7 @@ def _under(agent_name: str, policy_file: Path | None) -> Agent:
     agent = load_agent(agent_name)
     if policy_file is None:
         return agent
-    try:
-        return replace(agent, policy=policy_file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as exc:
-        raise ConfigError(f"policy file {policy_file} cannot be read", hint=str(exc)) from exc
+    return replace(agent, policy=read_text(policy_file, "policy file", hint="Check the path."))
 
 
 def _print(replayed: Replayed) -> None:

@@ -245,7 +245,7 @@ def test_a_price_file_is_exact_and_its_version_stands_in_the_table():
 @pytest.mark.parametrize(
     ("before", "after", "says"),
     [
-        ("as_of = 2026-11-01", "as_of = ", "no TOML: .* line 1"),
+        ("as_of = 2026-11-01", "as_of = ", "not TOML: .* line 1"),
         ("as_of = 2026-11-01", "", "line 1: there is no date as_of"),
         ("2026-11-01", '"2026-11-01"', "line 1: there is no date as_of"),
         ("2026-11-01", "2026-11-01T10:00:00Z", "line 1: there is no date as_of"),

@@ -162,7 +162,7 @@ def test_an_edit_is_asked_about_again_with_the_diff(call, waiting, here):
 @pytest.mark.parametrize(
     ("edit", "code", "why"),
     [
-        ("nowhere.json", 2, "no JSON and no file"),
+        ("nowhere.json", 2, "cannot be read"),
         ("{nothing", 2, "no JSON"),
         ('{"step": "S9", "args": {"a": 1}}', 9, "no step 'S9'"),
         ('{"step": "S6", "args": {"amount_cents": "60"}}', 9, "wrong_type"),

@@ -208,7 +208,7 @@ def test_a_replay_says_that_nothing_would_differ_or_what_and_ends_with_5(call, w
     ("args", "says"),
     [
         (("run_none",), "run_none"),
-        (("--policy", "none.toml"), "policy file none.toml cannot be read"),
+        (("--policy", "none.toml"), "policy file 'none.toml' cannot be read"),
     ],
 )
 def test_a_replay_that_cannot_be_is_refused_with_the_reason(call, waiting, args, says):
