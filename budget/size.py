@@ -72,6 +72,8 @@ def size_of(schema: Schema | None, limit: int = CALL_LIMIT) -> Size:
         low, high = min(found.p50, float(limit)), min(found.p95, float(limit))
     except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError, RecursionError):
         found, low, high = _open(""), TEXT_P50, float(limit)  # it is no schema at all
+    if math.isnan(low + high):
+        found, low, high = _open(""), TEXT_P50, float(limit)
     high = max(high, 0.0)
     unbounded = tuple(dict.fromkeys(found.unbounded))
     return Size(Range(p50=min(max(low, 0.0), high), p95=high), unbounded)

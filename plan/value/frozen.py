@@ -137,7 +137,8 @@ def load_json(text: str | bytes) -> JsonValue:
     Raises:
         ValueError: It is no JSON, or no Unicode.
     """
-    plain: JsonValue = from_json(text.encode() if isinstance(text, str) else text)
+    said = text.encode() if isinstance(text, str) else text
+    plain: JsonValue = from_json(said, allow_inf_nan=False)
     return plain
 
 

@@ -11,6 +11,7 @@ from plangate.plan.document import read_yaml
 from plangate.plan.errors import ConfigError, PlanRejected
 from plangate.plan.foreign import Mapped, form_of, import_plan, mapped
 from plangate.plan.layers.run import read_plan
+from plangate.plan.layers.schema import formless
 from plangate.plan.value.frozen import Frozen, load_json
 from plangate.plan.value.plan import Plan
 
@@ -79,8 +80,9 @@ def need_plan(name: str) -> Plan:
         PlanRejected: What is there is no plan.
     """
     found = read_plan(_data(name, read_text(name, "plan file", hint=_HINT)))
-    if not isinstance(found, Plan):
-        raise PlanRejected(found.errors, hint=f"See plangate plan check {name}.")
+    errors = tuple(formless(found)) if isinstance(found, Plan) else found.errors
+    if not isinstance(found, Plan) or errors:
+        raise PlanRejected(errors, hint=f"See plangate plan check {name}.")
     return found
 
 

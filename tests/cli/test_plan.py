@@ -171,3 +171,17 @@ def test_control_characters_of_a_plan_are_made_visible(call, here, plan):
 
     assert "\x1b[2K" not in shown
     assert "\\x1b[2K\\u202e" in shown
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1" + "0" * 400, "9007199254740993"])
+@pytest.mark.parametrize("command", ["check", "show", "estimate", "preview"])
+def test_a_number_that_json_does_not_have_is_an_issue_of_layer_one(call, here, command, number):
+    output = f'{{"maxItems": {number}}}'
+    step = {"id": "S1", "objective": "Write", "kind": "model", "output": {}}
+    said = {"goal_id": "g", "goal": "Write", "task_type": "t", "author": {"kind": "human"}}
+    (here / "plan.json").write_text(json.dumps({**said, "steps": [step]}).replace("{}", output))
+
+    agent = () if command == "show" else ("--agent", "refund")
+    result = call("plan", command, "plan.json", *agent, code=3)
+
+    assert "exact JSON form" in result.output or "not a plan" in result.output

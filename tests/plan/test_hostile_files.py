@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plangate.budget.prices import PriceBook
+from plangate.budget.size import size_of
 from plangate.plan.errors import ConfigError
 from plangate.plan.policy import Policy
 
@@ -74,3 +75,13 @@ def test_whatever_stands_in_a_file_it_is_read_or_refused(text):
     for read in (Policy.from_toml, PriceBook.from_toml):
         with suppress(ConfigError):
             read(text)
+
+
+@pytest.mark.parametrize("bound", [float("nan"), float("inf"), 10**400, -5, "9", None, [1]])
+@pytest.mark.parametrize("word", ["maxItems", "maxLength", "minItems", "maximum"])
+def test_a_schema_with_an_odd_bound_has_a_size_within_the_limit_of_a_call(word, bound):
+    schema = {"type": "array", "items": {"type": "string", word: bound}, word: bound}
+
+    got = size_of(schema, 500).range
+
+    assert 0 <= got.p50 <= got.p95 <= 500
