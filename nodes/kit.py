@@ -60,9 +60,10 @@ class LazyWorld:
         Raises:
             ConfigError: It could not be opened; the run can go on once it can.
         """
-        return self._opened[0] if self._opened else await asyncio.to_thread(self._open)
+        return self._opened[0] if self._opened else await asyncio.to_thread(self.open)
 
-    def _open(self) -> Any:
+    def open(self) -> Any:
+        """Return the same; waits for it."""
         with self._lock:
             if not self._opened:
                 try:

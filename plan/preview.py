@@ -51,6 +51,9 @@ class Evidence(Frozen):
     unknown: str = ""
     """Why it cannot be said before."""
 
+    nothing: str = ""
+    """Why none is expected."""
+
 
 class StepPreview(Frozen):
     """What one step would do."""
@@ -64,6 +67,10 @@ class StepPreview(Frozen):
     """With inputs filled in; what an earlier step will give stays a reference."""
 
     args_known: bool
+    reads: tuple[str, ...] = ()
+    """Resources that it reads, as `order:ORD-1`; what an earlier step will give is a reference."""
+
+    writes: tuple[str, ...] = ()
     estimate: StepEstimate
     evidence: Evidence
     checks: tuple[str, ...] = ()
@@ -230,7 +237,7 @@ def expected(spec: ToolSpec, args: Mapping[str, Json], *, known: bool) -> Eviden
         known: True if no argument waits for an earlier step.
     """
     if not spec.evidence:
-        return Evidence(unknown="its contract names no evidence")
+        return Evidence(source="contract", nothing="its contract names no evidence")
     refs = expected_evidence(spec, args)
     why = "" if known and not any("{" in ref for ref in refs) else "part of it only the call tells"
     return Evidence(refs=refs, source="contract", unknown=why)

@@ -25,11 +25,12 @@ def build_preview(  # noqa: PLR0913 - the public vocabulary, keyword-only
     critic: Any = None,
     prices: PriceBook | None = None,
     recall: Recall | None = None,
+    world_url: str | None = None,
     now: datetime | None = None,
 ) -> Preview:
     """Work out what a plan would do: tools, arguments, cost, evidence; whether it may be approved.
 
-    No model is called, nothing is written, and the agent's world is not touched. The same plan
+    No model is called, nothing is written, and the agent's world is at most read. The same plan
     gives the same preview.
 
     Args:
@@ -39,6 +40,7 @@ def build_preview(  # noqa: PLR0913 - the public vocabulary, keyword-only
         critic: The chat model of the critic; the same.
         prices: What models cost; None: what the agent says, else the packaged table.
         recall: What earlier calls took, as `journal.usage.of`; None: contracts and schemas alone.
+        world_url: A world in which tools may look up what they will cite; None: none is opened.
         now: The time that deadlines and the age of prices are held against; None: the clock's.
 
     Raises:
@@ -46,4 +48,4 @@ def build_preview(  # noqa: PLR0913 - the public vocabulary, keyword-only
     """
     book = prices or agent.prices or PriceBook()
     set_up = Set(model=model, critic=critic, prices=book, recall=recall)
-    return Contracts(agent, now or datetime.now(UTC), set_up).preview(plan)
+    return Contracts(agent, now or datetime.now(UTC), set_up).preview(plan, world_url)

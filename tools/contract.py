@@ -33,9 +33,9 @@ Reconcile: TypeAlias = Callable[[str, Mapping[str, Any], ToolContext], Found | A
 Status: TypeAlias = Callable[[str, ToolContext], Operation | Awaitable[Operation]]
 """Ask the outside how far an operation is: `(operation_id, context)`."""
 
-Foresee: TypeAlias = Callable[[Mapping[str, Any]], Sequence[str]]
-"""Say which evidence a call will show, from its arguments alone: the same for the same arguments,
-and nothing is called, read or written."""
+Foresee: TypeAlias = Callable[..., Sequence[str]]
+"""Say which evidence a call will show: `(args)`, from them alone, or `(args, world)`, for which the
+world is read. The same for the same arguments and world, and nothing is written."""
 
 EffectName: TypeAlias = Literal["none", "read", "write", "irreversible"]
 
@@ -94,6 +94,7 @@ class Contract(TypedDict, total=False):
 
 _LISTS = ("reads", "writes", "evidence", "scopes", "tenants", "sanitises")
 _ACTING_ONLY = ("key", "scope", "undo", "reconcile", "status")
+_FORESEES = (1, 2)
 _NOT_IN_SPEC = ("reconcile", "status", "isolated", "preview")
 
 
@@ -112,9 +113,9 @@ def spec_of(body: Body, contract: Contract, signature: Signature) -> ToolSpec:
     if not isinstance(given.get("isolated", Limits()), Limits):
         hint = "Write isolated=Limits(memory_bytes=...)."
         raise ConfigError(f"tool {name!r}: isolated= is no Limits", hint=hint)
-    if not callable(given.get("preview", len)):
-        hint = "Pass a function of the arguments that returns references."
-        raise ConfigError(f"tool {name!r}: preview= is no function", hint=hint)
+    if "preview" in given and wanted(given["preview"]) not in _FORESEES:
+        hint = "Pass a function of the arguments, or of (args, world), that returns references."
+        raise ConfigError(f"tool {name!r}: preview= is no such function", hint=hint)
     given["arg_rules"] = _secret_rules(given.get("arg_rules", {}), signature)
     if given.get("usd") is not None:
         given["usd"] = _price(name, given["usd"])
@@ -139,6 +140,17 @@ def spec_of(body: Body, contract: Contract, signature: Signature) -> ToolSpec:
         raise ConfigError(
             f"tool {name!r}: {where}: {fault['msg']}", hint="Correct that part of @tool(...)."
         ) from exc
+
+
+def wanted(function: object) -> int:
+    """Return how many arguments a function takes by position; 0 for what is none."""
+    if not callable(function):
+        return 0
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    try:
+        return sum(each.kind in kinds for each in inspect.signature(function).parameters.values())
+    except ValueError:  # of a builtin that does not say
+        return 0
 
 
 def _secret_rules(rules: Mapping[str, ArgRule], signature: Signature) -> dict[str, ArgRule]:

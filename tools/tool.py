@@ -18,7 +18,7 @@ from plangate.plan.errors import ConfigError
 from plangate.tools.answers import Found, Operation, Refused, ToolFailed
 from plangate.tools.child import Limits, Order, address_of, in_child
 from plangate.tools.context import ToolContext
-from plangate.tools.contract import Body, Contract, Foresee, Reconcile, Status, spec_of
+from plangate.tools.contract import Body, Contract, Foresee, Reconcile, Status, spec_of, wanted
 from plangate.tools.credentials import NOTHING, Granted
 from plangate.tools.signature import Signature, read_signature
 from plangate.tools.thread import run
@@ -85,7 +85,13 @@ class Tool:
     """`await status(operation_id, context)`: how far is the operation?"""
 
     preview: Foresee | None = None
-    """`preview(args)`: which evidence will a call show? None: only its contract says."""
+    """`preview(args)` or `preview(args, world)`: which evidence will a call show? None: only its
+    contract says."""
+
+    @property
+    def previews_world(self) -> bool:
+        """True if its preview reads the world."""
+        return self.preview is not None and wanted(self.preview) > 1
 
     isolated: Isolated | None = None
     """None: it runs in this process."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from plangate.examples.aml.filing import (
     check_citations,
     close_case,
@@ -20,9 +22,10 @@ from plangate.examples.aml.matching import (
     compare_typologies,
     match_typology,
 )
+from plangate.examples.aml.previews import PREVIEWS
 from plangate.examples.aml.temptations import send_external, set_account_status
 
-TOOLS = (
+_TOOLS = (
     query_case,
     customer_profile,
     list_transactions,
@@ -38,3 +41,6 @@ TOOLS = (
     send_external,
     set_account_status,
 )
+
+TOOLS = tuple(replace(each, preview=PREVIEWS.get(each.spec.name)) for each in _TOOLS)
+"""Those that gather evidence also say, before a run, what they will cite."""

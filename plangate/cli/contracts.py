@@ -10,7 +10,7 @@ from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from plangate.agent import Agent, load_agent
+from plangate.agent import Agent, load_agent, open_world
 from plangate.budget.estimate import Known, estimate
 from plangate.budget.history import subjects_of
 from plangate.budget.prices import PriceBook
@@ -139,13 +139,25 @@ class Contracts:
         """Run all layers."""
         return validate(plan, self.priced(plan))
 
-    def preview(self, plan: Plan) -> Preview:
-        """Work out what a plan would do and take; nothing is called, written or touched."""
+    def preview(self, plan: Plan, world_url: str | None = None) -> Preview:
+        """Work out what a plan would do and take; nothing is called or written.
+
+        Args:
+            plan: The plan.
+            world_url: The world that previews of tools may read; None: none is looked at.
+        """
+        from plangate.nodes.kit import LazyWorld
         from plangate.nodes.preview import previewed
 
         known = self.known(plan)
         facts = replace(self.facts, estimate=estimate(plan, known))
-        return previewed(plan, facts, known, self.registry)
+        if world_url is None:
+            return previewed(plan, facts, known, self.registry)
+        world = LazyWorld(lambda: open_world(self.agent.connect, world_url))
+        try:
+            return previewed(plan, facts, known, self.registry, look=world.open)
+        finally:
+            world.close()
 
     def sheet(self, plan: Plan) -> Sheet:
         """Gather what is shown of a plan."""

@@ -64,12 +64,15 @@ def estimate_plan(file: str, explain: bool, as_json: bool, **how: Any) -> None:
 @_priced_options
 @prices_option
 @journal_option
+@click.option(
+    "--world", "world_url", metavar="URL", help="A world to look up what will be cited; only read."
+)
 @json_option
 def preview_plan(file: str, as_json: bool, **how: Any) -> None:
     """Show what a plan would do: tools, arguments, cost, evidence, and whether it fits its budget.
 
-    No model is called, nothing is written or touched; it can be repeated for free. Exit 3 if the
-    plan has issues, 10 if it is over its budget: then it cannot be approved.
+    No model is called and nothing is written; it can be repeated for free. Exit 3 if the plan has
+    issues, 10 if it is over its budget: then it cannot be approved.
     """
     preview = _preview(file, how)
     if as_json:
@@ -91,7 +94,9 @@ def _preview(file: str, how: dict[str, Any]) -> Preview:
     with ExitStack() as opened:
         named = {name: _named(how[name]) for name in ("model", "critic")}
         set_up = Set(recall=_recall(how["journal"], opened), **named)
-        return Contracts.of(how["agent_name"], datetime.now(UTC), set_up=set_up).preview(plan)
+        return Contracts.of(how["agent_name"], datetime.now(UTC), set_up=set_up).preview(
+            plan, how.get("world_url")
+        )
 
 
 def _named(name: str | None) -> Any:

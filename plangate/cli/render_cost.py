@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from plangate.plan.forecast import Forecast, PlanEstimate
-    from plangate.plan.preview import Preview
+    from plangate.plan.preview import Evidence, Preview
 
 _STYLE = {"yes": "green", "no": "bold red", "unknown": "yellow"}
 _SHOWN = ("seconds", "tokens_in", "tokens_out", "usd", "calls")
@@ -77,11 +77,16 @@ def preview_lines(preview: Preview) -> Iterator[RenderableType]:
         yield line((step.id, "bold"), (step.capability, "cyan"), effect, mark, step.objective)
         for name, given in step.args.items():
             yield line("   ", f"{name} =", value(given))
+        for how, keys in (("reads", step.reads), ("writes", step.writes)):
+            if keys:
+                yield line("   ", (how, "dim"), ", ".join(keys))
         yield line("   ", ("takes", "dim"), *_words(step.estimate))
         for ref in step.evidence.refs:
             yield line("   ", (f"will show ({step.evidence.source})", "dim"), ref)
-        if step.evidence.unknown and not step.evidence.refs:
-            yield line("   ", ("evidence not known", "dim"), step.evidence.unknown)
+        if not step.evidence.refs:
+            yield line("   ", *_no_evidence(step.evidence))
+        for check in step.checks:
+            yield line("   ", ("checked", "dim"), check)
     yield from estimate_lines(preview, explain=False)
     yield from issue_lines(preview.issues)
 
@@ -148,6 +153,12 @@ def _against(said: Mapping[str, Any] | None, actual: Mapping[str, Any] | None) -
         expected = "none" if said is None else _pair(said[metric])
         cells.append(text(f"{expected} | {was}" if was else expected))
     return cells
+
+
+def _no_evidence(evidence: Evidence) -> tuple[tuple[str, str], str]:
+    if evidence.nothing:
+        return ("no evidence is expected", "dim"), evidence.nothing
+    return ("evidence not known", "dim"), evidence.unknown
 
 
 def _words(each: Forecast) -> Iterable[str]:

@@ -12,6 +12,7 @@ import yaml
 from click.testing import CliRunner
 from langchain_core.messages import AIMessage
 
+from plangate import build_preview
 from plangate.agent import Agent, load_agent
 from plangate.cli.main import cli
 from plangate.examples.aml.attacks import ATTACKS
@@ -50,6 +51,23 @@ def test_each_scenario_comes_out_as_its_file_says(desk: Desk, name: str):
         **{kind: len(rows) for kind, rows in results.items()},
     } == scenario.expect
     assert set(scenario.world) <= set(SWITCHES)
+
+
+def test_what_a_run_cites_was_in_the_preview_that_looked_at_its_world(desk: Desk):
+    view = desk.run("structuring")
+    plan = parse(Plan, desk.runtime.journal.artifacts.get(view.plans[1].plan))
+
+    blind, seeing = (
+        build_preview(plan, desk.agent),
+        build_preview(plan, desk.agent, world_url=desk.world_url),
+    )
+
+    claims = desk.output(view, "S13")["claims"]
+    cited = {ref for claim in claims for ref in claim["cites"]}
+    of_bank = {ref for ref in cited if not ref.startswith("typology:")}
+    assert any(ref.startswith("txn:") for ref in of_bank)
+    assert of_bank <= set(seeing.evidence)
+    assert not of_bank <= set(blind.evidence)
 
 
 def test_a_closed_case_says_for_each_typology_why_it_is_none(desk: Desk):
