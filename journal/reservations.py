@@ -60,6 +60,22 @@ class Held:
     asked: Spent
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """One principal's day."""
+
+    principal: str
+    tenant: str | None
+    day: str
+    counts: Spent
+    """All that a cap of the day is compared with."""
+
+    held: Spent
+    """The part of it that is only held back, for acts that go on."""
+
+    runs: int
+
+
 def account_of(rights: Rights) -> str:
     """Return whose day it is: a principal of a tenant, who shares with no other."""
     return json.dumps([rights.tenant, rights.principal])
@@ -172,6 +188,15 @@ class Reservations:
 
         self._store.change(work)
 
+    def accounts(self, day: date | None = None) -> tuple[Account, ...]:
+        """Return every principal that has a row of a day, None: today, by name."""
+        wanted = self._clock().date() if day is None else day
+        c = RESERVATIONS.c
+        query = sa.select(c.account).where(c.day == wanted.isoformat()).distinct()
+        with self._store.read() as tx:
+            names = sorted(row.account for row in tx.execute(query))
+            return tuple(_account(tx, name, wanted.isoformat()) for name in names)
+
     def spent(self, account: str, today: date | None = None) -> Spent:
         """Return what counts for an account on a day, None: today, by the rule of this module."""
         now = self._clock().date() if today is None else today
@@ -194,11 +219,25 @@ def _day(tx: sa.Connection, account: str, today: date) -> str:
     return max(today.isoformat(), tx.execute(newest).scalar() or "")
 
 
-def _sum(tx: sa.Connection, account: str, day: str) -> Spent:
+def _account(tx: sa.Connection, account: str, day: str) -> Account:
+    c = RESERVATIONS.c
+    runs = sa.select(sa.func.count(c.run_id.distinct())).where(c.account == account, c.day == day)
+    tenant, principal = json.loads(account)
+    return Account(
+        principal=principal,
+        tenant=tenant,
+        day=day,
+        counts=_sum(tx, account, day),
+        held=_sum(tx, account, day, c.state == "held"),
+        runs=tx.execute(runs).scalar() or 0,
+    )
+
+
+def _sum(tx: sa.Connection, account: str, day: str, *only: sa.ColumnElement[bool]) -> Spent:
     c = RESERVATIONS.c
     total = [sa.func.coalesce(sa.func.sum(each), 0) for each in (c.nano_usd, *_counts())]
     unknown = sa.func.count() - sa.func.count(c.nano_usd)
-    query = sa.select(unknown, *total).where(c.account == account, c.day == day)
+    query = sa.select(unknown, *total).where(c.account == account, c.day == day, *only)
     nobody_knows, usd, tokens, tools, models = map(int, tx.execute(query).one())
     return Spent(
         usd=None if nobody_knows else Decimal(usd) / _NANO,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from plangate.cli.cost import show_day
 from plangate.cli.options import (
     PLANS_AND_WORKS,
     WORKS,
@@ -45,6 +46,7 @@ def run() -> None:
 
 
 run.add_command(replay_run)
+run.add_command(show_day)
 
 
 @run.command()

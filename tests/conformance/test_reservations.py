@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
+from datetime import date
 from decimal import Decimal
 
 import pytest
@@ -47,6 +48,23 @@ def test_two_runs_of_one_principal_share_the_day(journal, lease, new_run):
     )  # fmt: skip
     assert "midnight UTC" in caught.value.hint
     assert journal.reservations.spent(ANN) == cents(60)
+
+
+def test_a_day_says_what_counts_for_each_principal_and_what_of_it_is_only_held(
+    journal, lease, new_run
+):
+    bob = account_of(Rights(principal="bob"))
+    mine = purse(journal, lease)
+    mine.end(mine.hold(cents(60), CAPS, act="S1-A1"), cents(10))
+    mine.hold(cents(20), CAPS, act="S2-A1")
+    purse(journal, owner_of(journal, new_run, "r2"), bob).hold(cents(5), CAPS, act="S1-A1")
+
+    ann, other = journal.reservations.accounts()
+
+    assert (ann.principal, ann.tenant, ann.runs) == ("ann", "acme", 1)
+    assert (ann.counts, ann.held) == (cents(10) + cents(20), cents(20))
+    assert (other.principal, other.tenant, other.counts) == ("bob", None, cents(5))
+    assert journal.reservations.accounts(date(2020, 1, 1)) == ()
 
 
 @pytest.mark.parametrize(
