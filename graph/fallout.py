@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from plangate.plan.catalog import Catalog
 from plangate.plan.effects import Claims, claims_of
 from plangate.plan.errors import ConfigError
+from plangate.plan.joins import is_strict, judge, stand_ins
 from plangate.plan.schedule import order
 from plangate.plan.shape.tokens import steps_in
 from plangate.plan.value.frozen import Json, thaw
@@ -61,13 +62,14 @@ class Fallout:
         self._order = order(plan)
         self._at = {step: at for at, step in enumerate(self._order)}
         self._settled = self._bits(settled)
-        self._needs = {step.id: step.needs for step in plan.steps}
+        self._needs = _needs(plan)
         self._followers: dict[str, list[str]] = {step: [] for step in self._order}
         for step in self._order:
             for need in self._needs[step]:
                 if need in self._followers:
                     self._followers[need].append(step)
-        self._lost = self._closures()
+        self._lenient = [step for step in self._order if not is_strict(plan.by_id[step])]
+        self._lost = self._closures(frozenset(self._lenient))
         self._questions = [
             (step.id, self._bits(self._followers[step.id]))
             for step in plan.steps
@@ -89,6 +91,9 @@ class Fallout:
         gone = said
         for step in self._names(said):
             gone |= self._lost[step]
+        for step in self._lenient:  # in order, so that one sees what another one loses
+            if not gone & 1 << self._at[step] and not self._can_start(step, gone):
+                gone |= self._lost[step]
         for step, followers in self._questions:
             if not followers & ~gone:  # nobody is asked about what will not happen
                 gone |= 1 << self._at[step]
@@ -118,12 +123,19 @@ class Fallout:
             )
         return why
 
-    def _closures(self) -> dict[str, int]:
+    def _can_start(self, step: str, gone: int) -> bool:
+        """Say whether a step whose join is not strict may start without what is gone."""
+        needs = self._bits(self._needs[step])
+        done = (needs & ~gone).bit_count()
+        return judge(self._plan.by_id[step], done=done, left=0, holds=True) == "go"
+
+    def _closures(self, lenient: Collection[str]) -> dict[str, int]:
+        """Return what each step takes with it, itself included, but for what can do without."""
         found: dict[str, int] = {}
         for step in reversed(self._order):
             bits = 1 << self._at[step]
             for follower in self._followers[step]:
-                bits |= found.get(follower, 0)
+                bits |= 0 if follower in lenient else found.get(follower, 0)
             found[step] = bits
         return found
 
@@ -154,6 +166,15 @@ class Fallout:
             lowest = bits & -bits
             yield self._order[lowest.bit_length() - 1]
             bits ^= lowest
+
+
+def _needs(plan: Plan) -> dict[str, frozenset[str]]:
+    """Return what each step cannot do without; a stand-in runs only where its step was begun."""
+    principals = stand_ins(plan)
+    return {
+        step.id: step.needs | ({principals[step.id]} if step.id in principals else frozenset())
+        for step in plan.steps
+    }
 
 
 def _claims(catalog: Catalog, tool: str | None, args: Mapping[str, Json]) -> Claims:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -7,7 +8,7 @@ from plangate.graph.fallout import Fallout
 from plangate.plan.catalog import Catalog, Effect, ToolSpec
 from plangate.plan.schedule import descendants_of
 from plangate.plan.value.plan import Author, Plan
-from plangate.plan.value.step import Check, Question, Step
+from plangate.plan.value.step import Check, Join, Question, Route, Step
 
 ANY = {"type": "object"}
 CATALOG = Catalog.of(
@@ -85,6 +86,34 @@ def test_a_long_list_is_cut_and_says_how_long_it_is():
     loss = Fallout(plan, CATALOG).of(["S0"], 20)
 
     assert (loss.steps[:2], len(loss.steps), loss.more) == (("S1", "S2"), 20, 2_979)
+
+
+def test_a_stand_in_falls_with_its_step_and_not_the_other_way_round():
+    first = pay("S1", routes=(Route(on="no_account", action="fallback", step="S2"),))
+    fallout = Fallout(plan_of(first, pay("S2"), pay("S3", "S1")), CATALOG)
+
+    assert set(fallout.of(["S1"]).steps) == {"S2", "S3"}
+    assert fallout.of(["S2"]).steps == ()
+
+
+@pytest.mark.parametrize(
+    ("join", "enough"),
+    [
+        (Join(mode="any"), 1),
+        (Join(mode="at_least", n=2), 2),
+        (Join(mode="all", on_failure="partial"), 0),
+        (Join(mode="when", rule="true"), 0),
+        (Join(), 3),
+    ],
+)
+def test_a_join_falls_only_when_too_little_is_left(join, enough):
+    needs = ("S1", "S2", "S3")
+    joined = pay("S4", *needs, join=join)
+    fallout = Fallout(plan_of(*map(pay, needs), joined, pay("S5", "S4")), CATALOG)
+
+    for denied in range(1, 4):
+        lost = {"S4", "S5"} if 3 - denied < enough else set()
+        assert set(fallout.of(needs[:denied]).steps) == lost
 
 
 @given(st.data())
