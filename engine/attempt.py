@@ -182,7 +182,11 @@ class _Try:
                 step=self.trial.step.id,
                 result=result,
                 evidence=evidence,
-                at=Look(unit_of(self.trial.step.id, self.element), looks.get(check.id)),
+                at=Look(
+                    unit_of(self.trial.step.id, self.element),
+                    self.trial.ready.args,
+                    looks.get(check.id),
+                ),
             )
             self.bench.session.emit(
                 VerdictReached(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from plangate.budget.meter import Meter
     from plangate.engine.authorizer import Authorizer
+    from plangate.engine.judging import Judge
     from plangate.engine.overrun import Overrun
     from plangate.engine.working import StepModel
     from plangate.journal.session import Session
@@ -83,6 +84,9 @@ class Bench:
     brake: Brake = field(default_factory=Brake)
     step_model: StepModel | None = None
     """Carries model steps out; None: there is none."""
+
+    judge: Judge | None = None
+    """Decides checks of level L3; None: they are unknown."""
 
     credentials: Credentials | None = None
     """Asked for each call of a tool that names scopes or takes secrets."""

@@ -1,21 +1,26 @@
 """Checks, run: a claim, the rule, and the evidence; never the producer's own account of it.
 
 L0 (shape) was decided by the call. L1 asks a rule over the result. L2 reads the world again with a
-read-only tool and asks a rule over both. L3 and L4 have no verifier in the executor: unknown. What
-raises, times out or cannot be evaluated is unknown: not pass, not fail.
+read-only tool and asks a rule over both. L3 asks a model, L4 a person; both may have a rule and a
+tool as well, which go first: what those refute, nobody talks round. What raises, times out or
+cannot be evaluated is unknown: not pass, not fail.
 """
 
 from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 from plangate.engine.call import Returned
 from plangate.engine.charge import Charge, hold, look
 from plangate.engine.classify import Failure
+from plangate.engine.judging import Bound, judge
+from plangate.models.judging import Matter
 from plangate.plan.effects import evidence_of
 from plangate.plan.shape.shape import compile_shape
+from plangate.plan.shape.tokens import steps_in
 from plangate.plan.value.frozen import digest
 from plangate.plan.value.refs import resolve_all
 from plangate.plan.verdict import EvidenceRef, Verdict
@@ -32,6 +37,7 @@ Looks: TypeAlias = Mapping[str, Charge]
 """By check."""
 
 _TRIES = 2
+_JUDGED = ("L3", "L4")
 
 
 class Look(NamedTuple):
@@ -39,6 +45,9 @@ class Look(NamedTuple):
 
     unit: str = ""
     """Whose output it is: the step, or an element of its list as `S3.2`; empty: the goal's."""
+
+    given: Mapping[str, Json] = MappingProxyType({})
+    """The arguments that it ran with."""
 
     charge: Charge | None = None
     """Leave for its look at the world, from `hold_looks`; None: it is asked for at the look."""
@@ -69,8 +78,6 @@ async def run_check(
     Raises:
         BudgetExceeded: A look would pass a limit; it is not made.
     """
-    if check.level in ("L3", "L4"):
-        return _verdict(check, "unknown", (), f"no {check.level} verifier is set up")
     more: dict[str, Json] = {} if step is None else {"result": result}
     if check.tool is not None:
         seen = await _observe(bench, check, step, result, at)
@@ -80,7 +87,28 @@ async def run_check(
         evidence += seen.evidence
     elif check.level == "L2":
         return _verdict(check, "unknown", (), "an L2 check needs a tool that looks at the world")
-    return _judge(bench, check, step, more, evidence)
+    if (
+        check.conflict is not None
+        and bench.ask(check.conflict, step=step, tool=check.tool, seen=more) is not False
+    ):
+        return _verdict(check, "unknown", evidence, "the evidence contradicts itself")
+    if check.level not in _JUDGED:
+        return _ruled(bench, check, step, more, evidence)
+    matter = matter_of(bench, check, more, evidence, at)
+    first = None if check.rule is None else _ruled(bench, check, step, more, evidence)
+    return (
+        first if first and first.says != "pass" else await _judged(bench, check, step, matter, at)
+    )
+
+
+async def _judged(
+    bench: Bench, check: Check, step: str | None, matter: Matter, at: Look
+) -> Verdict:
+    """Have somebody decide what no rule can: a model, or a person, who is asked at the gate."""
+    if check.level == "L4":
+        return _verdict(check, "unknown", matter.references, "a person has to decide")
+    by = f"{at.unit or step or 'goal'}-{check.id}"
+    return await judge(bench, Bound(check, step, by), matter)
 
 
 async def hold_looks(bench: Bench, step: Step, unit: str) -> Looks:
@@ -93,7 +121,7 @@ async def hold_looks(bench: Bench, step: Step, unit: str) -> Looks:
     try:
         for check in step.success:
             spec = bench.catalog.tools.get(check.tool or "")
-            if spec is not None and check.level not in ("L3", "L4"):
+            if spec is not None:
                 name = f"{unit}-{check.id}-1"
                 looks[check.id] = await hold(bench, spec, name, step.id)
     except BaseException:
@@ -108,7 +136,29 @@ def close_all(looks: Looks) -> None:
         charge.close()
 
 
-def _judge(
+def matter_of(
+    bench: Bench,
+    check: Check,
+    seen: Mapping[str, Json],
+    evidence: tuple[EvidenceRef, ...],
+    at: Look = NO_LOOK,
+) -> Matter:
+    """Gather what is shown of a claim to whoever judges it.
+
+    Of a step: what it was given, what it gave, what the check's tool saw. Of the goal: the inputs,
+    and what the steps gave that its rule names.
+    """
+    shown: dict[str, Json] = dict(seen)
+    if "result" in seen:
+        shown["given"] = dict(at.given)
+    else:
+        read = steps_in(check.rule or "")
+        known = {name: bench.outputs[name] for name in sorted(read) if name in bench.outputs}
+        shown |= {"inputs": bench.plan.inputs, **({"steps": known} if known else {})}
+    return Matter(claim=check.claim, rule=check.rule or "", evidence=shown, references=evidence)
+
+
+def _ruled(
     bench: Bench,
     check: Check,
     step: str | None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from plangate.engine.asked import answer_to
 from plangate.engine.attempt import Tried, attempt
+from plangate.engine.by_person import judged_by_person, word_of
 from plangate.engine.capability import capability_of
 from plangate.engine.checks import run_check
 from plangate.engine.each import run_each
@@ -68,7 +69,8 @@ async def _called(bench: Bench, step: Step, element: int | None = None) -> Ended
         if not tries and element is None:  # a list is released as a whole
             release(bench, step)
         tries += 1
-        tried = await attempt(bench, step, capability, ready, element)
+        known = judged_by_person(bench, step, capability, ready, element) if tries == 1 else None
+        tried = known or await attempt(bench, step, capability, ready, element)
         if tried.outcome == "success":
             return verified(step, tried)
         follow = _next(bench, capability, tried, tries)
@@ -121,9 +123,8 @@ async def _human(bench: Bench, step: Step) -> Ended:
     said = EvidenceRef(ref=f"decision://{answer.question_id}", sha256=digest(output))
     verdicts: list[Verdict] = []
     for check in step.success:
-        verdicts.append(
-            await run_check(bench, check, step=step.id, result=output, evidence=(said,))
-        )
+        got = await run_check(bench, check, step=step.id, result=output, evidence=(said,))
+        verdicts.append(word_of(bench, step, got))
         bench.session.emit(VerdictReached(step=step.id, attempt_id="", verdict=verdicts[-1]))
     tried = Tried("success", output=bench.session.put(output), verdicts=tuple(verdicts))
     return verified(step, tried)

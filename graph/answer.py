@@ -22,6 +22,7 @@ Choice: TypeAlias = Literal[
     "changes",
     "answer",
     "settle",
+    "judge",
     "retry",
     "stop",
     "escalate",
@@ -30,7 +31,8 @@ Choice: TypeAlias = Literal[
 """What one can decide.
 
 `approve`, `reject`, `edit` and `changes` (the comment says which) are about a plan; `answer` is for
-human steps; `settle` says what became of an effect; `retry` and `stop` are about a failure.
+human steps; `settle` says what became of an effect, `judge` whether a check that nobody could
+decide is passed; `retry` and `stop` are about a failure.
 `escalate` hands the question to another role, `request_more_info` asks for reads first; neither is
 consent.
 """
@@ -62,8 +64,9 @@ class Answer(Frozen):
 
     answer: JsonValue = None
     """For `answer`: as `{"confirmed": true}` or `{"answer": "blue"}`. For `settle`: as
-    `{"state": "done"}`. For `escalate`: `{"to": "finance"}`. For `request_more_info`:
-    `{"tool": "query_order", "args": {...}}`, or a list of these."""
+    `{"state": "done"}`. For `judge`: `{"says": "pass", "evidence": "..."}`. For `escalate`:
+    `{"to": "finance"}`. For `request_more_info`: `{"tool": "query_order", "args": {...}}`, or a
+    list of these."""
 
 
 class _Click(Frozen):
@@ -177,9 +180,7 @@ def _meant(got: Answer, asked: Mapping[str, Any]) -> Answer | str:
     if line is None:
         bare = got.decision == "answer" and isinstance(got.answer, (str, int, float))
         return _with(got, "answer", {"answer": got.answer}) if bare else got
-    return (
-        _typed(got, line, asked) if kind == "step" else _word(got, line, settles=kind == "effect")
-    )
+    return _typed(got, line, asked) if kind == "step" else _word(got, line, kind)
 
 
 def _confirmed(got: Answer) -> Answer:
@@ -211,10 +212,13 @@ def _typed(got: Answer, line: str, asked: Mapping[str, Any]) -> Answer | str:
     return _with(got, "answer", {"answer": number})
 
 
-def _word(got: Answer, line: str, *, settles: bool) -> Answer | str:
-    word = line.strip().lower()
-    if settles and word in ("done", "failed"):
+def _word(got: Answer, line: str, kind: str) -> Answer | str:
+    said, _, rest = line.strip().partition(":")
+    word = said.strip().lower()
+    if kind == "effect" and word in ("done", "failed"):
         return _with(got, "settle", {"state": word})
+    if kind == "verdict" and word in ("pass", "fail"):
+        return _with(got, "judge", {"says": word, "evidence": rest.strip()})
     if word in ("retry", "stop"):
         return _with(got, "retry" if word == "retry" else "stop", None)
     return f"{line[:80]!r} is none of the words that answer this question"

@@ -108,6 +108,7 @@ def check_card(check: Check, lens: Lens) -> Shown:
         "level": check.level,
         "claim": lens.text(check.claim),
         "rule": None if check.rule is None else lens.text(check.rule),
+        "conflict": None if check.conflict is None else lens.text(check.conflict),
         "tool": check.tool,
     }
 

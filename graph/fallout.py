@@ -140,7 +140,7 @@ class Fallout:
         return found
 
     def _criterion(self, check: Check, catalog: Catalog, writes: Mapping[str, int]) -> _Criterion:
-        read = set(steps_in(check.rule or ""))
+        read = {step for rule in (check.rule, check.conflict) for step in steps_in(rule or "")}
         read |= {ref.step for ref in refs_in(thaw(check.args)) if ref.step}
         touches = 0
         for claim in _claims(catalog, check.tool, check.args).reads:

@@ -105,7 +105,7 @@ class QuestionCard:
 
     question_id: str
     run_id: str
-    kind: Literal["step", "effect", "escalation"]
+    kind: Literal["step", "effect", "escalation", "verdict"]
     text: str
     audience: str = "operator"
     answer_type: Literal["confirm", "choice", "text", "number"] = "text"
@@ -165,6 +165,10 @@ _ANSWERS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
         ("edit", "respond"),
     ),
     "escalation": (("retry", "stop", "escalate", "request_more_info"), ("edit", "respond")),
+    "verdict": (
+        ("judge", "retry", "stop", "escalate", "request_more_info"),
+        ("edit", "respond"),
+    ),
 }
 """By kind of question: the decisions that count, and the buttons that stand for them."""
 

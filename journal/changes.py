@@ -29,6 +29,7 @@ from plangate.journal.events import (
     VerdictReached,
 )
 from plangate.journal.grounds import Fingerprinted, OutsideAsked
+from plangate.journal.judged import CriterionJudged
 from plangate.journal.progress import AttemptView, StepView
 from plangate.journal.questions import (
     AnswerCounted,
@@ -201,7 +202,7 @@ def _answered(event: DecisionTaken, asked: QuestionAsked, view: RunView) -> None
         _put(view, replace(step, status="running" if step.attempts else "pending"))
     if asked.kind == "approval":
         _approval(event, asked, view)
-    if event.decision in ("retry", "settle"):
+    if event.decision in ("retry", "settle", "judge"):
         view.steps.pop(asked.step or "", None)  # it starts anew; its attempts stay in the log
         view.failed.discard(asked.step or "")
 
@@ -351,6 +352,11 @@ def _told_to_stop(event: StopAsked, view: RunView) -> None:
 @change.register(GoalVerified)
 def _goal_verified(event: GoalVerified, view: RunView) -> None:
     view.goal_verified = event
+
+
+@change.register(CriterionJudged)
+def _criterion_judged(event: CriterionJudged, view: RunView) -> None:
+    view.criteria[event.content_hash, event.verdict.check_id] = event
 
 
 @change.register(RunEnded)

@@ -16,6 +16,7 @@ from pydantic import Field, TypeAdapter
 from plangate.journal.attempts import AttemptEnded, AttemptStarted, CallOverran
 from plangate.journal.causes import Cause, GoalRevised, RunFollowed
 from plangate.journal.grounds import Fingerprinted, OutsideAsked
+from plangate.journal.judged import CriterionJudged
 from plangate.journal.questions import (
     AnswerCounted,
     AnswerRefused,
@@ -79,6 +80,9 @@ class ModelCalled(Frozen):
     """The step that asked; None: it was asked for the run as a whole."""
 
     attempt_id: str | None = None
+    by: str = ""
+    """The check that asked, as `S3-cited-1`, where the role is judge."""
+
     ok: bool
     error_code: str = ""
     input_tokens: int
@@ -304,6 +308,7 @@ Event: TypeAlias = Annotated[
     | Reestimated
     | StopAsked
     | GoalVerified
+    | CriterionJudged
     | RunEnded,
     Field(discriminator="type"),
 ]

@@ -17,7 +17,7 @@ class QuestionAsked(Frozen):
 
     type: Literal["question_asked"] = "question_asked"
     question_id: str
-    kind: Literal["approval", "step", "effect", "escalation"]
+    kind: Literal["approval", "step", "effect", "escalation", "verdict"]
     audience: str
     payload: Ref
     payload_sha256: str
@@ -34,6 +34,9 @@ class QuestionAsked(Frozen):
     args: FrozenMap[str] = Field(default_factory=dict, validate_default=True)
     """For an approval: digest of the arguments of each acting step whose values were all known, and
     shown, when it was asked."""
+
+    check: str = ""
+    """For a verdict: the check that is to be decided."""
 
     roles: tuple[str, ...] = ()
     """Consent counts only from one of these; empty: from anyone."""

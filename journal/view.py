@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         TriggerFired,
     )
     from plangate.journal.grounds import Fingerprinted
+    from plangate.journal.judged import CriterionJudged
     from plangate.journal.questions import (
         AnswerCounted,
         AnswerRefused,
@@ -207,6 +208,9 @@ class RunView:
 
     goal_verified: GoalVerified | None = None
     """The newest, of the current plan version."""
+
+    criteria: dict[tuple[str, str], CriterionJudged] = field(default_factory=dict)
+    """What people decided of criteria, by content hash of the plan and check."""
 
     ended: RunEnded | None = None
 

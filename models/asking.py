@@ -52,6 +52,9 @@ class Metered(TypedDict, total=False):
     """The step that asks; without one it is asked for the run as a whole."""
 
     attempt_id: str
+    by: str
+    """Whose question it is, where neither step nor attempt tells: a check's, as `S3-cited-1`."""
+
     retry: Retry
 
 
@@ -132,7 +135,9 @@ class Asking(Generic[T]):
             return None
         # The beginning of an attempt is on the disk before its model is asked.
         act = Act(
-            attempt_id or self.role, self.metered.get("step"), ledgered=attempt_id is not None
+            attempt_id or self.metered.get("by", self.role),
+            self.metered.get("step"),
+            ledgered=attempt_id is not None,
         )
         return await meter.areserve(
             "model",
@@ -195,6 +200,7 @@ class Asking(Generic[T]):
                 prompt_sha256=self.prompt.sha256,
                 step=self.metered.get("step"),
                 attempt_id=self.metered.get("attempt_id"),
+                by=self.metered.get("by", ""),
                 ok=not code,
                 error_code=code,
                 input_tokens=used.input_tokens,

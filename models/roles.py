@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from plangate.budget.roles import Role, Roles
 from plangate.models.chat import MOST_OUTPUT_TOKENS, model_name
 from plangate.models.critique import Criticism
+from plangate.models.judging import ROLE as JUDGE
+from plangate.models.judging import Judgement
 from plangate.models.render import render_catalog, render_policy
 from plangate.models.working import PROMPT
 from plangate.prompts.loader import load
@@ -35,6 +37,7 @@ class Chats:
 
     planner: Any = None
     critic: Any = None
+    judge: Any = None
     step: Any = None
 
 
@@ -50,6 +53,7 @@ def roles_of(chats: Chats, catalog: Catalog, policy: Policy) -> Roles:
     return Roles(
         planner=_role(chats.planner, "planner", *told),
         critic=_role(chats.critic, "critic", schema=Criticism.model_json_schema()),
+        judge=_role(chats.judge, JUDGE, schema=Judgement.model_json_schema()),
         step=_role(chats.step, PROMPT),
     )
 

@@ -27,6 +27,7 @@ ALLOWED: Mapping[str, tuple[str, ...]] = {
     "step": ("answer",),
     "effect": ("settle", "retry", "stop", "escalate", "request_more_info"),
     "escalation": ("retry", "stop", "escalate", "request_more_info"),
+    "verdict": ("judge", "retry", "stop", "escalate", "request_more_info"),
 }
 """Decisions by kind of question; anything else is refused."""
 

@@ -146,6 +146,16 @@ def _settle(answer: Answer, _: Case) -> Fitted | str:
     return Fitted(dict(said))
 
 
+def _judge(answer: Answer, _: Case) -> Fitted | str:
+    said = answer.answer if isinstance(answer.answer, Mapping) else {}
+    evidence = str(said.get("evidence") or answer.comment).strip()
+    if said.get("says") not in ("pass", "fail"):
+        return 'a check is decided as {"says": "pass"} or {"says": "fail"}'
+    if not evidence:
+        return "it does not say what it rests on: give evidence, or a comment"
+    return Fitted({"says": said["says"], "evidence": evidence[:LARGEST_TEXT]})
+
+
 def _escalate(answer: Answer, case: Case) -> Fitted | str:
     said = answer.answer if isinstance(answer.answer, Mapping) else {}
     to = said.get("to")
@@ -176,6 +186,7 @@ _JUDGES: Final[Mapping[str, Callable[[Answer, Case], Fitted | str]]] = {
     "edit": _edit,
     "answer": _answer,
     "settle": _settle,
+    "judge": _judge,
     "escalate": _escalate,
     "request_more_info": _more_info,
 }

@@ -24,6 +24,7 @@ from plangate.nodes.hear import heard
 from plangate.nodes.info import read_more
 from plangate.nodes.kit import Kit
 from plangate.nodes.question import carried, next_question
+from plangate.nodes.verdicts import judge_asked
 from plangate.plan.outcome import OVER
 from plangate.plan.value.plan import Plan
 
@@ -65,6 +66,8 @@ async def _follow(
         reads = decision.answer.get("reads")  # reads again, and one after it has the result
         for read in await read_more(session, kit, plan, question.question_id, reads):
             session.emit(read)
+    if decision.decision == "judge":  # as well: a word that is taken in is on the record
+        judge_asked(session, question, decision)
     reached("decision.read")
     session.emit(taken(session, kit, question, decision))
     reached("decision.followed")
@@ -85,4 +88,4 @@ def _next(session: Session, plan: Plan, decision: str) -> str:
         each.id in session.view.steps and session.view.steps[each.id].status in OVER
         for each in plan.steps
     )
-    return "verifier" if decision == "retry" and all_done else "executor"
+    return "verifier" if decision in ("retry", "judge") and all_done else "executor"

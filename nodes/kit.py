@@ -21,6 +21,7 @@ from plangate.engine.authorizer import Authorizer, RecordedRights, rights_now
 from plangate.engine.bench import Bench
 from plangate.engine.classify import redact
 from plangate.engine.denials import Denials
+from plangate.engine.judging import Judge
 from plangate.engine.working import StepModel
 from plangate.journal.clock import not_before
 from plangate.journal.plans import plan_of
@@ -108,6 +109,7 @@ class Kit:
         model: A LangChain chat model for the planner, or None: templates only.
         step_model: A chat model that carries model steps out, or None: no plan can have any.
         critic: Another chat model for the critic, or None: the critic is left out, and says so.
+        judge: Another chat model for checks of level L3, or None: a person decides them.
         verified: As `plangate.journal.verified.VerifiedRuns.counts`: past successes.
         recall: As `plangate.journal.usage.Usages.of`: what earlier calls took.
         authorizer: Knows what a principal may do now.
@@ -125,6 +127,7 @@ class Kit:
     model: Any = None
     step_model: Any = None
     critic: Any = None
+    judge: Any = None
     verified: Callable[..., Mapping[str, int]] = _no_history
     recall: Recall = _no_past
     monotonic: Callable[[], float] = time.monotonic
@@ -168,7 +171,9 @@ class Kit:
 
     def known(self, plan: Plan, catalog: Catalog) -> Known:
         """Gather what an estimate is made from; earlier runs are asked for in one bounded query."""
-        chats = Chats(planner=self.model, critic=self.critic, step=self.step_model)
+        chats = Chats(
+            planner=self.model, critic=self.critic, judge=self.judge, step=self.step_model
+        )
         roles = roles_of(chats, catalog, self.policy)
         until = self.now()
         since = until - timedelta(days=self.policy.tiers.history_days)
@@ -234,6 +239,10 @@ class Kit:
         """Return the model of model steps as the engine asks it."""
         return None if self.step_model is None else StepModel(self.step_model, self.book)
 
+    def juror(self) -> Judge | None:
+        """Return the model of L3 checks as the engine asks it."""
+        return None if self.judge is None else Judge(self.judge, self.book)
+
     def bench(
         self, session: Session, plan: Plan, report: Callable[[Any], None] | None = None
     ) -> Bench:
@@ -263,6 +272,7 @@ class Kit:
             authorizer=self.authorizer,
             credentials=self.credentials,
             step_model=self.worker(),
+            judge=self.juror(),
             monotonic=self.monotonic,
             started_s=self.monotonic()
             - worked_before_s(session, plan, self.limits(session, plan.budget)),

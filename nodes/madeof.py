@@ -28,7 +28,7 @@ from plangate.plan.value.frozen import digest, parse
 from plangate.plan.value.plan import Plan
 from plangate.prompts.loader import load
 
-PROMPTS = ("planner", "critic", "schema", "work")
+PROMPTS = ("planner", "critic", "judge", "schema", "work")
 CONTRACTS_CHANGED = "contracts_changed"
 """Code of the trigger that has a person asked again about what was approved already."""
 

@@ -15,6 +15,7 @@ from plangate.journal.session import Session
 from plangate.journal.view import RunView
 from plangate.nodes.kit import Kit
 from plangate.nodes.payloads import Asking, approval_card, ask_failure, ask_step, known_digests
+from plangate.nodes.verdicts import ask_verdict, undecided
 from plangate.plan.flow.authority import grown
 from plangate.plan.joins import waits
 from plangate.plan.tier import acting
@@ -22,7 +23,7 @@ from plangate.plan.value.frozen import digest
 from plangate.plan.value.plan import Plan
 from plangate.plan.value.step import Step
 
-Kind: TypeAlias = Literal["approval", "step", "effect", "escalation"]
+Kind: TypeAlias = Literal["approval", "step", "effect", "escalation", "verdict"]
 _HANDED_ON = ("escalate", "request_more_info")
 
 
@@ -34,6 +35,11 @@ def next_question(session: Session, kit: Kit, plan: Plan) -> QuestionAsked | Non
     fired = session.view.open_trigger
     if needs_approval(session, plan) or (fired is not None and fired.kind == "person"):
         return _approval(session, kit, plan)
+    if fired is not None and (asks := undecided(session.view, fired)) is not None:
+        asking = _asking(session, kit, plan, "verdict", fired.step)
+        payload = ask_verdict(session, plan, kit.bench(session, plan), asks, asking)
+        check = asks.verdict.check_id
+        return _asked(session, plan, "verdict", payload, asking, step=fired.step, check=check)
     if fired is not None:
         kind: Kind = "effect" if fired.kind == "effect_unknown" else "escalation"
         asking = _asking(session, kit, plan, kind, fired.step)
@@ -73,6 +79,8 @@ def _asking(session: Session, kit: Kit, plan: Plan, kind: Kind, step: str | None
     if before is None:
         rules = kit.policy.quorums_of(s.tool or "" for s in acting(plan, kit.catalog(session)))
         roles = tuple(dict.fromkeys(role for rule in rules for role in rule.roles))
+        if kind == "verdict":
+            return Asking(question_id, expires, "operator", kit.policy.verifier.roles)
         return Asking(question_id, expires, "operator", roles if kind == "approval" else ())
     decision = view.decisions.get(before.question_id)
     audience, roles = before.audience, before.roles

@@ -11,6 +11,7 @@ from plangate.graph.state import State
 from plangate.journal.events import GoalVerified, TriggerFired
 from plangate.journal.session import Session
 from plangate.nodes.kit import Kit
+from plangate.nodes.verdicts import with_words
 from plangate.plan.outcome import Says
 from plangate.plan.value.plan import Plan
 from plangate.plan.verdict import Verdict, overall
@@ -20,7 +21,7 @@ async def verifier(_: State, session: Session, kit: Kit) -> dict[str, Any]:
     """Check each success criterion against fresh evidence; no criterion passed is no success."""
     plan = kit.plan(session)
     bench = kit.bench(session, plan)
-    verdicts = await _checked(bench, plan)
+    verdicts = with_words(session.view, plan, await _checked(bench, plan))
     says: Says = overall(tuple(verdicts))
     session.emit(GoalVerified(says=says, verdicts=tuple(verdicts)))
     if says == "pass":

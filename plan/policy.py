@@ -56,6 +56,10 @@ as a whole: half a policy is none.
     auto_usd = "0.50"
     first_time = "selective"
 
+    [verifier]
+    pass_threshold = 0.8             # how sure a judge must be; below it a person decides
+    other_model = true               # no model judges what it wrote
+
     [limits.step]                    # of one step, all its attempts and checks together
     max_tool_calls = 20
     max_seconds = 120
@@ -87,6 +91,7 @@ from plangate.plan.policy_rules import (
     Tier,
     Tiers,
     ToolRule,
+    VerifierPolicy,
 )
 from plangate.plan.toml import read_toml
 from plangate.plan.value.frozen import Frozen, canonical, digest, fault_in_text, parse
@@ -101,7 +106,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Autonomy", "LabelRule", "Policy", "Quorum", "Require", "Threshold", "Tier", "Tiers",
-    "ToolRule",
+    "ToolRule", "VerifierPolicy",
 ]  # fmt: skip
 
 
@@ -125,6 +130,7 @@ class Policy(Frozen):
     labels: tuple[LabelRule, ...] = ()
     autonomy: Autonomy = Field(default_factory=Autonomy)
     tiers: Tiers = Field(default_factory=Tiers)
+    verifier: VerifierPolicy = Field(default_factory=VerifierPolicy)
     limits: Limits = Field(default_factory=Limits)
     """What no step, run or day of a principal goes over."""
 

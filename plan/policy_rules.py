@@ -117,6 +117,26 @@ class Autonomy(Frozen):
     """The largest p95 cost; a plan whose cost is not known is over it."""
 
 
+class VerifierPolicy(Frozen):
+    """`[verifier]`: what a judge's word counts for, and who decides where it does not."""
+
+    pass_threshold: float = Field(default=0.8, ge=0.5, le=1)
+    """How sure a judge (L3) must be; below it the check is unknown, and a person decides."""
+
+    max_rechecks: int = Field(default=1, ge=0, le=3)
+    """How often a judge is asked again whose answer cannot be read or cites what it was not shown.
+    A word that can be read is never asked for twice."""
+
+    other_model: bool = True
+    """True: no model judges what it wrote itself."""
+
+    fail_open: Literal[False] = False
+    """Unknown is never pass; written down so that nobody looks for the switch."""
+
+    roles: tuple[Name, ...] = ()
+    """Who may decide a check (L4); empty: everyone who may approve."""
+
+
 class Quorum(Frozen):
     """How many different people must approve a plan that uses a tool."""
 

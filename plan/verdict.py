@@ -9,6 +9,9 @@ from pydantic import Field
 from plangate.plan.outcome import Level, Says
 from plangate.plan.value.frozen import Frozen
 
+PERSON = "person:"
+"""Leads the name of a verifier that is one."""
+
 
 class EvidenceRef(Frozen):
     """A pointer to evidence, `scheme://id?version=N#part`, with the digest of what it showed.
@@ -28,7 +31,7 @@ class Verdict(Frozen):
     check_id: str
     level: Level
     verifier: str
-    """Name and version of what decided, as `cel@1` or `judge@<prompt sha256>`."""
+    """Who or what decided: `cel@1`, `judge@<prompt sha256>`, `person:<name>`."""
 
     claim: str
     evidence: tuple[EvidenceRef, ...] = ()
@@ -41,6 +44,11 @@ class Verdict(Frozen):
 
     repairable: bool = False
     recommended_route: str = ""
+
+    @property
+    def by_person(self) -> bool:
+        """True if a person gave it."""
+        return self.verifier.startswith(PERSON)
 
 
 def overall(verdicts: tuple[Verdict, ...]) -> Says:

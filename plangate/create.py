@@ -36,6 +36,7 @@ def create_plan_agent(
     checkpointer: BaseCheckpointSaver[str] | None = None,
     store: BaseStore | None = None,
     critic: Any = None,
+    judge: Any = None,
     step_model: Any = None,
     prices: PriceBook | None = None,
     authorizer: Authorizer | None = None,
@@ -62,6 +63,7 @@ def create_plan_agent(
         checkpointer: A LangGraph saver; None: one beside the journal.
         store: LangGraph's long-term store.
         critic: A chat model for the critic; None: left out, and the log says so.
+        judge: A chat model that decides checks of level L3; None: a person does.
         step_model: A chat model that carries out the model steps of plans; None: `model`. Where
             there is neither, a plan with such steps is refused.
         prices: What models cost, as `PriceBook({"my-model": {"input": "0.25", "output": "2"}})` in
@@ -73,7 +75,7 @@ def create_plan_agent(
     Raises:
         ConfigError: A policy, template, tool or URL is wrong; it says which and what to do.
     """
-    for role, chat in (("model", model), ("critic", critic)):
+    for role, chat in (("model", model), ("critic", critic), ("judge", judge)):
         need_chat(role, chat)
 
     from plangate.runtime import Options, Runtime
@@ -95,6 +97,7 @@ def create_plan_agent(
     options = Options(
         model=model,
         critic=critic,
+        judge=judge,
         checkpointer=checkpointer,
         store=store,
         authorizer=authorizer,

@@ -23,6 +23,7 @@ def build_preview(  # noqa: PLR0913 - the public vocabulary, keyword-only
     *,
     model: Any = None,
     critic: Any = None,
+    judge: Any = None,
     prices: PriceBook | None = None,
     recall: Recall | None = None,
     world_url: str | None = None,
@@ -38,6 +39,7 @@ def build_preview(  # noqa: PLR0913 - the public vocabulary, keyword-only
         agent: Its contracts and rules; it is shown as for the agent's own rights.
         model: The chat model that plans and does the model steps; it is only asked for its name.
         critic: The chat model of the critic; the same.
+        judge: That of L3 checks; the same.
         prices: What models cost; None: what the agent says, else the packaged table.
         recall: What earlier calls took, as `journal.usage.of`; None: contracts and schemas alone.
         world_url: A world in which tools may look up what they will cite; None: none is opened.
@@ -47,5 +49,5 @@ def build_preview(  # noqa: PLR0913 - the public vocabulary, keyword-only
         ConfigError: The agent's policy or the prices cannot be read.
     """
     book = prices or agent.prices or PriceBook()
-    set_up = Set(model=model, critic=critic, prices=book, recall=recall)
+    set_up = Set(model=model, critic=critic, judge=judge, prices=book, recall=recall)
     return Contracts(agent, now or datetime.now(UTC), set_up).preview(plan, world_url)

@@ -93,6 +93,7 @@ class Options:
         model: A LangChain chat model for the planner; None: templates only.
         step_model: A chat model for model steps where the agent names none; None: `model`.
         critic: A chat model for the critic; None: the critic is left out, and says so.
+        judge: A chat model that decides checks of level L3; None: a person does.
         prices: What models cost; None: what the agent says.
         world_url: Instead of the agent's own.
         checkpointer: A LangGraph saver; None: one beside the journal.
@@ -106,6 +107,7 @@ class Options:
     model: Any = None
     step_model: Any = None
     critic: Any = None
+    judge: Any = None
     prices: PriceBook | None = None
     world_url: str | None = None
     checkpointer: BaseCheckpointSaver[str] | None = None
@@ -373,6 +375,7 @@ def _kit(agent: Agent, journal: Journal, chosen: Options) -> Kit:
         model=chosen.model,
         step_model=_first(agent.step_model, chosen.step_model, chosen.model),
         critic=chosen.critic,
+        judge=chosen.judge,
         parallel=chosen.parallel,
         authorizer=chosen.authorizer or RecordedRights(),
     )

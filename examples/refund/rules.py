@@ -33,6 +33,8 @@ class Classified:
     shipping_state: Literal["not_shipped", "digital"]
     rule_id: str
     reason: str
+    conflict: str = ""
+    """What in the order contradicts it; empty: nothing."""
 
 
 def classify(
@@ -53,10 +55,15 @@ def classify(
         return Classified(
             shipping_state="not_shipped", rule_id="NL2", reason=f"{status}, and no label printed"
         )
-    if promised_ship_at is None or datetime.fromisoformat(promised_ship_at) <= now:
-        return No("fulfillment_conflict", "a presale past its day, with nothing shipped")
+    if promised_ship_at is not None and datetime.fromisoformat(promised_ship_at) > now:
+        return Classified(
+            shipping_state="not_shipped", rule_id="NL3", reason="a presale before its day"
+        )
     return Classified(
-        shipping_state="not_shipped", rule_id="NL3", reason="a presale before its day"
+        shipping_state="not_shipped",
+        rule_id="NL4",
+        reason="a presale that waits",
+        conflict="its day of shipping is past or unknown, and it is still marked as not shipped",
     )
 
 

@@ -74,8 +74,9 @@ def _of_step(step: Step) -> Iterator[RuleAt]:
 
 def _of_checks(step: str | None, checks: tuple[Check, ...], field: str) -> Iterator[RuleAt]:
     for at, check in enumerate(checks):
-        if check.rule is not None:
-            yield RuleAt(check.rule, step, f"{field}[{at}].rule", check.tool)
+        for name, rule in (("rule", check.rule), ("conflict", check.conflict)):
+            if rule is not None:
+                yield RuleAt(rule, step, f"{field}[{at}].{name}", check.tool)
 
 
 def _unchecked(ground: Ground, each: RuleAt, compiled: Compiled) -> Iterator[Issue]:

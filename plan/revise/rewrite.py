@@ -40,7 +40,8 @@ def reads_of(step: Step) -> frozenset[str]:
 
     A person's answer rests on everything that stood before the question.
     """
-    rules = [step.when, step.join.rule, *step.preconditions, *(c.rule for c in step.success)]
+    of_checks = (rule for check in step.success for rule in (check.rule, check.conflict))
+    rules = [step.when, step.join.rule, *step.preconditions, *of_checks]
     read = {each for rule in rules if rule for each in steps_in(rule)}
     for check in step.success:
         read |= {ref.step for ref in refs_in(thaw(check.args)) if ref.step}
@@ -117,7 +118,8 @@ class Rewriting:
 
     def _checks(self, checks: list[dict[str, Any]], step: str | None, field: str) -> list[Any]:
         for n, check in enumerate(checks):
-            check["rule"] = self._rule(check["rule"], step, f"{field}[{n}].rule")
+            for name in ("rule", "conflict"):
+                check[name] = self._rule(check[name], step, f"{field}[{n}].{name}")
             check["args"] = self._value(check["args"], step, f"{field}[{n}].args")
         return checks
 

@@ -36,6 +36,10 @@ class Check(Frozen):
     rule: Rule | None = None
     """CEL over `result` (the step's output), `observed` (what `tool` saw), `inputs`, `steps`."""
 
+    conflict: Rule | None = None
+    """CEL over the same. Where it is true the evidence contradicts itself: the check is unknown,
+    whatever its rule says, and a person decides."""
+
     tool: Name | None = None
     """L2: a read-only tool that looks at the world again; its output is `observed`."""
 

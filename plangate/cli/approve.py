@@ -43,6 +43,11 @@ if TYPE_CHECKING:
 @click.option(
     "--settle", type=click.Choice(["done", "failed"]), help="Say what became of an unknown effect."
 )
+@click.option(
+    "--judge",
+    type=click.Choice(["pass", "fail"]),
+    help="Decide a check that nothing else could; --comment says what you rest it on.",
+)
 @click.option("--retry", is_flag=True, help="After a failure: try again.")
 @click.option("--stop", is_flag=True, help="After a failure: end the run.")
 @click.option(
@@ -154,7 +159,7 @@ def _choice(how: dict[str, Any]) -> Option | None:
     from plangate.cli.questions import Option
 
     names = (
-        "yes", "reject", "changes", "answer", "settle", "retry", "stop",
+        "yes", "reject", "changes", "answer", "settle", "judge", "retry", "stop",
         "steps", "edit", "inputs", "escalate", "more_info",
     )  # fmt: skip
     said = [name for name in names if how[name] not in (None, False, (), {})]

@@ -77,6 +77,19 @@ class Asker:
             return reply(question, "retry" if said == "retry" else "stop", by=self.by)
         return reply(question, "settle", by=self.by, answer={"state": said})
 
+    def verdict(self, question: QuestionAsked) -> Answer | None:
+        """Ask whether a check is passed that nobody could decide, and what that rests on."""
+        said = self._words("Is it so? [pass/fail], or [retry/stop]", (*_VERDICT, *_ESCALATION))
+        if said is None:
+            return None
+        if said in _ESCALATION:
+            return reply(question, "retry" if said == "retry" else "stop", by=self.by)
+        evidence = self._words("What do you rest it on?", ())
+        if evidence is None:
+            return None
+        content: JsonValue = {"says": said, "evidence": evidence}
+        return reply(question, "judge", by=self.by, role=self.role, answer=content)
+
     def _words(self, text: str, words: tuple[str, ...]) -> str | None:
         """Read one line until it is one of the words; None if nobody is there to answer."""
         if not is_person_there():
@@ -145,4 +158,5 @@ def _typed(kind: str, said: str) -> dict[str, JsonValue]:
 _LONG = {"yes": "y", "no": "n"}
 _YES_NO = ("y", "n")
 _ESCALATION = ("retry", "stop")
+_VERDICT = ("pass", "fail")
 _EFFECT = ("done", "failed", "retry", "stop")

@@ -44,12 +44,14 @@ class Set:
     Args:
         model: The chat model of planner and model steps, or anything with its `model_name`.
         critic: That of the critic.
+        judge: That of L3 checks.
         prices: What models cost; None: what the command line or the agent says.
         recall: Looks up what earlier calls took; None: nobody remembers any.
     """
 
     model: Any = None
     critic: Any = None
+    judge: Any = None
     prices: PriceBook | None = None
     recall: Recall | None = None
 
@@ -176,5 +178,10 @@ class Contracts:
 
     @cached_property
     def _roles(self) -> Roles:
-        chats = Chats(planner=self.set.model, critic=self.set.critic, step=self.step_model)
+        chats = Chats(
+            planner=self.set.model,
+            critic=self.set.critic,
+            judge=self.set.judge,
+            step=self.step_model,
+        )
         return roles_of(chats, self.catalog, self.facts.policy)

@@ -101,6 +101,8 @@ class Driver:
         step = plan.by_id.get(question.step or "")
         if question.kind == "step" and step is not None and step.question is not None:
             return self.asker.step(question, step.question)
+        if question.kind == "verdict":
+            return self.asker.verdict(question)
         return self.asker.failure(question)
 
     def record(self, question: QuestionAsked, answer: Answer) -> str:

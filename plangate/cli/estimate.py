@@ -22,6 +22,7 @@ F = TypeVar("F", bound="Callable[..., Any]")
 
 def _priced_options(command: F) -> F:
     for option in (
+        click.option("--judge", metavar="openai:NAME", help="Price a judge of this model too."),
         click.option("--critic", metavar="openai:NAME", help="Price a critic of this model too."),
         click.option("--model", metavar="openai:NAME", help="Price this model; it is not called."),
     ):
@@ -92,7 +93,7 @@ def _preview(file: str, how: dict[str, Any]) -> Preview:
 
     plan = need_plan(file)
     with ExitStack() as opened:
-        named = {name: _named(how[name]) for name in ("model", "critic")}
+        named = {name: _named(how[name]) for name in ("model", "critic", "judge")}
         set_up = Set(recall=_recall(how["journal"], opened), **named)
         return Contracts.of(how["agent_name"], datetime.now(UTC), set_up=set_up).preview(
             plan, how.get("world_url")

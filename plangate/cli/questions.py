@@ -107,6 +107,7 @@ def _with_content(question: QuestionAsked, word: str, content: Any, more: dict[s
     made: dict[str, tuple[Choice, Callable[[], dict[str, Any]]]] = {
         "changes": ("changes", lambda: {"comment": content}),
         "settle": ("settle", lambda: {"answer": {"state": content}}),
+        "judge": ("judge", lambda: {"answer": {"says": content}}),
         "answer": ("answer", lambda: {"answer": content}),
         "steps": ("approve", lambda: {"steps": _steps(content)}),
         "edit": ("edit", lambda: {"edits": _edits(content)}),
@@ -169,6 +170,8 @@ def _decision(question: QuestionAsked, word: str) -> Choice:
     if word == "yes":
         raise ConfigError(
             f"{question.question_id} is about a failure, and yes is no answer to it",
-            hint="Say --settle done|failed, --retry or --stop.",
+            hint="Say --judge pass|fail, --retry or --stop."
+            if question.kind == "verdict"
+            else "Say --settle done|failed, --retry or --stop.",
         )
     return "reject" if question.kind == "approval" and word == "reject" else "stop"

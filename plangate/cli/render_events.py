@@ -21,6 +21,7 @@ from plangate.journal.events import (
     VerdictReached,
 )
 from plangate.journal.grounds import Fingerprinted
+from plangate.journal.judged import CriterionJudged
 from plangate.journal.questions import (
     AnswerRefused,
     DecisionTaken,
@@ -193,6 +194,11 @@ def _goal(event: GoalVerified) -> list[Part]:
     return [("goal", "bold"), (event.says, SAYS_STYLE[event.says])]
 
 
+def _criterion(event: CriterionJudged) -> list[Part]:
+    said = event.verdict
+    return [("goal", "bold"), (said.says, SAYS_STYLE[said.says]), said.level, said.claim, said.why]
+
+
 def _over(event: RunEnded) -> list[Part]:
     return [("ended", "bold"), event.ending, (event.verdict, SAYS_STYLE[event.verdict]), event.why]
 
@@ -229,5 +235,6 @@ _SHOWN: Mapping[type, Callable[..., list[Part]]] = {
     SpendingLost: _lost,
     StopAsked: _told,
     GoalVerified: _goal,
+    CriterionJudged: _criterion,
     RunEnded: _over,
 }

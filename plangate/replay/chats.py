@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from plangate.engine.judging import Judge
 from plangate.engine.working import StepModel
 from plangate.journal.events import ModelCalled
+from plangate.models.judging import ROLE as JUDGE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,6 +84,23 @@ class RecordedTry:
         if said is None or said.reply is None:
             raise _failing(ended)
         return message_of(said, str(self.outside.tape.record.values[said.reply]))
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedJudge(Judge):
+    """The judge, which answers each question of each check as it was answered."""
+
+    tape: Tape
+
+    def for_look(self, by: str) -> RecordedChat:
+        """Return what answers one question."""
+        events = (item.entry.event for item in self.tape.record.items)
+        said = (
+            each
+            for each in events
+            if isinstance(each, ModelCalled) and (each.role, each.by) == (JUDGE, by)
+        )
+        return RecordedChat(self.name, self.tape, deque(said))
 
 
 def message_of(said: ModelCalled, text: str) -> Any:

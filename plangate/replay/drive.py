@@ -90,7 +90,9 @@ def replay(journal: Journal, run_id: str, agent: Agent, *, model: Any = None) ->
 def _opened(journal: Journal, agent: Agent, tape: Tape, model: Any) -> Iterator[Runtime]:
     outside = Outside(tape)
     planner = recorded_chat(tape, "planner") if model is None else model
-    options = Options(model=planner, critic=recorded_chat(tape, "critic"))
+    options = Options(
+        model=planner, critic=recorded_chat(tape, "critic"), judge=recorded_chat(tape, "judge")
+    )
     memory = _MEMORY if os.access(_MEMORY, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="plangate-replay-", dir=memory) as folder:
         runtime = Runtime(

@@ -10,7 +10,7 @@ from plangate.engine.brake import Brake
 from plangate.nodes.kit import Kit
 from plangate.nodes.worked import worked_before_s
 from plangate.plan.contract import MODEL
-from plangate.replay.chats import RecordedStepModel
+from plangate.replay.chats import RecordedJudge, RecordedStepModel
 from plangate.replay.outside import NoWorld, Outside
 from plangate.tools.registry import Registry
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from plangate.engine.bench import Bench
+    from plangate.engine.judging import Judge
     from plangate.engine.working import StepModel
     from plangate.journal.journal import Journal
     from plangate.journal.session import Session
@@ -57,6 +58,11 @@ class ReplayKit(Kit):
         """Return a model that only answers what is on the record."""
         made = Kit.worker(self)
         return None if made is None else RecordedStepModel(made.chat, made.book, self.outside)
+
+    def juror(self) -> Judge | None:
+        """Return a judge that only says what is on the record."""
+        made = Kit.juror(self)
+        return None if made is None else RecordedJudge(made.chat, made.book, self.outside.tape)
 
     def bench(
         self, session: Session, plan: Plan, report: Callable[[Any], None] | None = None

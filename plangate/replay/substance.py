@@ -117,7 +117,7 @@ def _goal(event: Any) -> Facts:
 
 
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
-    "model_called": ("role", "attempt_id"),
+    "model_called": ("role", "attempt_id", "by"),
     "plan_proposed": ("version",),
     "plan_validated": ("version",),
     "plan_criticized": ("version",),
@@ -133,6 +133,7 @@ _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "verdict_reached": ("step", "attempt_id", "verdict.check_id"),
     "step_ended": ("plan_version", "step"),
     "budget_stopped": ("limit",),
+    "criterion_judged": ("verdict.check_id",),
 }
 
 _FACTS: Final[Mapping[str, Callable[[Any], Facts]]] = {
@@ -158,5 +159,6 @@ _FACTS: Final[Mapping[str, Callable[[Any], Facts]]] = {
     ),
     "stop_asked": _fields("kind", "by"),
     "goal_verified": _goal,
+    "criterion_judged": _fields("content_hash", "verdict.says", "verdict.verifier"),
     "run_ended": _fields("ending", "verdict"),
 }

@@ -18,6 +18,10 @@ SAYS: Mapping[str, Mapping[str, Any]] = {
     "step": {"decision": "answer", "answer": {"confirmed": True}},
     "effect": {"decision": "stop"},
     "escalation": {"decision": "stop"},
+    "verdict": {
+        "decision": "judge",
+        "answer": {"says": "pass", "evidence": "the warehouse still has the box"},
+    },
 }
 """What an agreeable person says to each kind of question."""
 

@@ -19,6 +19,7 @@ SAYS: Mapping[str, Mapping[str, Any]] = {
     "step": {"decision": "answer", "answer": {"confirmed": True}},
     "effect": {"decision": "stop"},
     "escalation": {"decision": "stop"},
+    "verdict": {"decision": "stop"},
 }
 
 

@@ -139,6 +139,7 @@ def test_every_scenario_loads_fills_and_validates():
         "already-refunded",
         "policy-refuses",
         "partial-refund",
+        "presale-conflict",
     ]
     for scenario in AGENT.scenarios.values():
         assert set(scenario.world) <= set(SWITCHES)

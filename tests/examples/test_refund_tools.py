@@ -117,7 +117,17 @@ async def test_a_missing_record_is_classified_from_the_order_itself(
     assert (found["shipping_state"], found["rule_id"]) == (state, rule)
 
 
-@pytest.mark.parametrize("order_id", ["ORD-K1M6P9R2", "ORD-L8T3V5X1"])
+async def test_a_presale_past_its_day_says_what_contradicts_it(call: Call):
+    details = await call("query_fulfillment_details", order_id="ORD-K1M6P9R2")
+    names = ("status", "fulfillment_type", "promised_ship_at")
+
+    found = await call("classify_no_logistics_record", **{name: details[name] for name in names})
+
+    assert (found["shipping_state"], found["rule_id"]) == ("not_shipped", "NL4")
+    assert "past" in found["conflict"]
+
+
+@pytest.mark.parametrize("order_id", ["ORD-L8T3V5X1"])
 async def test_records_that_contradict_each_other_are_nobodys_guess(call: Call, order_id: str):
     details = await call("query_fulfillment_details", order_id=order_id)
     names = ("status", "fulfillment_type", "promised_ship_at")

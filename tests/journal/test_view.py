@@ -30,6 +30,7 @@ from plangate.journal.events import (
     VerdictReached,
 )
 from plangate.journal.grounds import Fingerprinted, OutsideAsked
+from plangate.journal.judged import CriterionJudged
 from plangate.journal.questions import (
     AnswerCounted,
     AnswerRefused,
@@ -467,6 +468,14 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
     st.builds(StopAsked, kind=st.sampled_from(["drain", "cancel"]), by=st.just("ann")),
     st.just(GoalVerified(says="unknown", verdicts=())),
     st.builds(
+        CriterionJudged,
+        question_id=st.just("r-q1"),
+        content_hash=st.just("c"),
+        verdict=st.just(
+            Verdict(says="pass", check_id="g", level="L4", verifier="person:ann", claim="c")
+        ),
+    ),
+    st.builds(
         Fingerprinted,
         fingerprint=st.just("sha256:0"),
         word=st.sampled_from(["first", "same", "compatible", "revalidate", "replan"]),
@@ -484,7 +493,7 @@ def test_the_strategy_below_draws_every_kind_of_event():
         "step_ended", "trigger_fired", "reflected", "budget_stopped", "goal_verified", "run_ended",
         "answer_counted", "info_read", "world_moved", "run_followed", "goal_revised", "stop_asked",
         "call_overran", "fingerprinted", "outside_asked", "partly_reported", "limit_raised",
-        "spending_lost", "reestimated",
+        "spending_lost", "reestimated", "criterion_judged",
     }  # fmt: skip
 
     assert set(EVENT.json_schema()["discriminator"]["mapping"]) == drawn

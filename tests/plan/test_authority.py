@@ -325,3 +325,10 @@ def test_a_wider_bound_of_a_list_or_none_is_growth(was, now, has_grown):
     found = grown(old, new, CATALOG)
 
     assert found == (("S4: it may run more often",) if has_grown else ())
+
+
+def test_a_check_that_no_longer_doubts_contradictions_is_another_check():
+    doubts = OLD.success_criteria[0].model_copy(update={"conflict": "run.failures > 0"})
+    old = OLD.model_copy(update={"success_criteria": (doubts, *OLD.success_criteria[1:])})
+
+    assert any("is another check now" in each for each in grown(old, OLD, CATALOG))
