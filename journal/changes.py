@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import singledispatch
 from typing import TYPE_CHECKING
 
+from plangate.journal.agents import AgentRefused
 from plangate.journal.attempts import AttemptEnded, AttemptStarted
 from plangate.journal.causes import GoalRevised, RunFollowed
 from plangate.journal.events import (
@@ -263,6 +264,11 @@ def _attempt_ended(event: AttemptEnded, view: RunView) -> None:
     _spend(view, cost, event.step)
     if seen is not None:
         view.attempts[event.attempt_id] = replace(seen, ended=event, ended_seq=view.seq)
+
+
+@change.register(AgentRefused)
+def _refused(event: AgentRefused, view: RunView) -> None:
+    view.not_called.add(event.attempt_id)
 
 
 @change.register(VerdictReached)

@@ -35,7 +35,7 @@ from plangate.nodes.worked import worked_before_s
 from plangate.plan.catalog import Catalog
 from plangate.plan.errors import ConfigError, PlangateError
 from plangate.plan.facts import Facts, History, PlanEstimate, Rights
-from plangate.plan.limits import in_force
+from plangate.plan.limits import in_force, own_caps
 from plangate.plan.outcome import OVER
 from plangate.plan.policy import Policy
 from plangate.plan.repair import RepairRule
@@ -219,14 +219,14 @@ class Kit:
         by_people = raised(session.view.raised)
         return in_force(said, agent=self.budget, raised=by_people, policy=self.policy)
 
-    def meter(self, session: Session, limits: Budget) -> Meter:
-        """Return the limits of a run, with what its journal says is spent."""
+    def meter(self, session: Session, limits: Budget, plan: Plan | None = None) -> Meter:
+        """Return the limits of a run and of the steps of a plan, with what its journal says."""
         view, caps = session.view, self.policy.limits
         return Meter(
             self.limits(session, limits),
             clock=self.now,
             spent=view.spent,
-            steps=Steps(caps.step, view.by_step),
+            steps=Steps(caps.step, view.by_step, {} if plan is None else own_caps(plan)),
             day=Day(session.purse, caps.day),
         )
 
@@ -256,7 +256,7 @@ class Kit:
             else self.estimate(session, plan),
             session=session,
             world=self.world,
-            meter=self.meter(session, plan.budget),
+            meter=self.meter(session, plan.budget, plan),
             now=self.now,
             jitter=self.jitter,
             report=report or get_stream_writer(),

@@ -109,7 +109,10 @@ def _signals(step: Step, catalog: Catalog) -> Iterator[str]:
     if step.kind in _HARMLESS:
         return
     spec = catalog.tools.get(step.tool or "")
-    if spec is None:
+    if step.autonomy is not None:
+        tools = ", ".join(step.autonomy.tools)
+        yield f"lets a model choose among {tools}, {step.autonomy.max_steps} times at most"
+    elif spec is None:
         yield f"runs {step.tool or step.kind!r}, whose effects are not known"
     elif spec.effect is Effect.IRREVERSIBLE:
         yield f"runs {spec.name}, which cannot be undone"
