@@ -63,7 +63,7 @@ def grant_of(
     spec = contract_of(step, catalog)
     templates = () if spec is None else (spec.key or "", *spec.reads, *spec.writes)
     identity = {name for each in templates for name in _NAME.findall(each)}
-    values = {name: _planned(value, plan) for name, value in step.args.items()}
+    values: dict[str, Any] = {name: _planned(value, plan) for name, value in step.args.items()}
     envelope = _envelope(step.autonomy)
     return Grant(
         step=step.id,
@@ -76,11 +76,10 @@ def grant_of(
         }
         | {name: canonical(value).decode() for name, value in envelope.items()},
         limits={
-            name: value  # type: ignore[misc]
-            for name, value in values.items()
+            name: value
+            for name, value in {**values, **envelope}.items()
             if name not in identity and _is_amount(value)
-        }
-        | {name: value for name, value in envelope.items() if _is_amount(value)},
+        },
         writes=(*(() if spec is None else spec.writes), *step.claims),
     )
 
