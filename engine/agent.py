@@ -10,7 +10,7 @@ half an answer is none.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from plangate.engine.call import Returned, judge_output
@@ -73,18 +73,16 @@ async def run_agent(bench: Bench, step: Step, one: One) -> Ended:
         async with asyncio.timeout(max(0.0, envelope.max_seconds - used)):
             return await _Agent(bench, step, envelope, one).run()
     except TimeoutError:
-        return _out_of_bounds(step, envelope, f"it took {envelope.max_seconds} s")
+        return _out_of_bounds(step, f"it took {envelope.max_seconds} s")
     except BudgetExceeded as exc:
         if not exc.limit.startswith("agent."):
             raise
-        return _out_of_bounds(step, envelope, str(exc))
+        return _out_of_bounds(step, str(exc))
 
 
-def _out_of_bounds(step: Step, envelope: Autonomy, why: str) -> Ended:
+def _out_of_bounds(step: Step, why: str) -> Ended:
     says = f"its agent had no answer within its envelope: {why}"
-    ended = routed(step, "failed", "permanent", OUT_OF_BOUNDS, says)
-    asks = envelope.escalation == "ask" and not ended.action and ended.status == "failed"
-    return replace(ended, action="ask") if asks else ended
+    return routed(step, "failed", "permanent", OUT_OF_BOUNDS, says)
 
 
 @dataclass(slots=True)
@@ -118,7 +116,7 @@ class _Agent:
             self.calls.append(
                 {"tool": wish.tool, "arguments": shown(masked_json(wish.args)), **came}
             )
-        return _out_of_bounds(self.step, self.envelope, f"{self.envelope.max_steps} turns")
+        return _out_of_bounds(self.step, f"{self.envelope.max_steps} turns")
 
     async def _answered(self, wish: Wish) -> Ended | dict[str, Json]:
         spec = contract_of(self.step, self.bench.catalog)

@@ -9,7 +9,7 @@ from plangate.budget.roles import Role, Roles
 from plangate.models.chat import MOST_OUTPUT_TOKENS, model_name
 from plangate.models.critique import Criticism
 from plangate.models.render import render_catalog, render_policy
-from plangate.models.working import PROMPT
+from plangate.models.working import AGENT, PROMPT
 from plangate.prompts.loader import load
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ class Chats:
     planner: Any = None
     critic: Any = None
     step: Any = None
+    agent: Any = None
+    """Of agent steps; None: that of model steps."""
 
 
 def roles_of(chats: Chats, catalog: Catalog, policy: Policy) -> Roles:
@@ -51,6 +53,7 @@ def roles_of(chats: Chats, catalog: Catalog, policy: Policy) -> Roles:
         planner=_role(chats.planner, "planner", *told),
         critic=_role(chats.critic, "critic", schema=Criticism.model_json_schema()),
         step=_role(chats.step, PROMPT),
+        agent=_role(chats.step if chats.agent is None else chats.agent, AGENT),
     )
 
 

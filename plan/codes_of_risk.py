@@ -58,7 +58,7 @@ RISK: Mapping[str, Code] = {
         "A tool above its ceiling, data that its labels leave out, or a tool that policy looks at "
         "as a step. Its model could use all that stands in the envelope.",
         "Take it out of `autonomy`, or make the call a step of its own.",
-        "'pay' has effect 'irreversible', above the ceiling 'read'",
+        "'query_order' has effect 'read', above the ceiling 'none'",
     ),
     "effect_understated": Code(
         5,

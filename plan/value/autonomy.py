@@ -36,6 +36,3 @@ class Autonomy(Frozen):
 
     labels: tuple[Annotated[str, Field(min_length=1, max_length=80)], ...] = ()
     """Confidentiality labels of the data that it may see; unlabelled data needs none."""
-
-    escalation: Literal["ask", "fail"] = "fail"
-    """Where a bound leads that stops it before it has an answer: to a person, or to a failure."""

@@ -140,18 +140,9 @@ async def test_an_endless_loop_ends_at_its_bound_and_half_an_answer_is_none(lab)
     assert (ended.output, len(chat.asked), len(CALLED)) == (None, 4, 4)
 
 
-@pytest.mark.parametrize(("escalation", "action"), [("ask", "ask"), ("fail", "")])
-async def test_a_bound_leads_where_the_envelope_says(lab, escalation, action):
-    step = agent(autonomy=envelope(max_steps=1, escalation=escalation))
-
-    halt, _ = await run_agent(lab, plan_of(step), Scripted([READ]))
-
-    assert (halt.reason, halt.kind, halt.action) == ("trigger", "step_failed", action)
-
-
-async def test_a_route_of_the_plan_goes_before_the_escalation(lab):
+async def test_a_bound_leads_where_a_route_of_the_plan_says(lab):
     step = agent(
-        autonomy=envelope(max_steps=1, escalation="ask"),
+        autonomy=envelope(max_steps=1),
         routes=(Route(on="out_of_bounds", action="skip"),),
     )
 
