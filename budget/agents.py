@@ -54,22 +54,26 @@ def bounded(envelope: Autonomy, parts: Sequence[Calls]) -> list[Calls]:
         envelope: The bounds.
         parts: One turn, and one call of its dearest tool.
     """
-    return [_within(envelope, each.times(turns_of(envelope)), len(parts)) for each in parts]
+    left, found = (envelope.max_usd, envelope.max_usd), list[Calls]()
+    seconds = Range(p50=envelope.max_seconds, p95=envelope.max_seconds)
+    for calls in (each.times(turns_of(envelope)) for each in parts):
+        taken = Range(
+            p50=min(calls.seconds.p50, seconds.p50), p95=min(calls.seconds.p95, seconds.p95)
+        )
+        seconds = Range(p50=seconds.p50 - taken.p50, p95=seconds.p95 - taken.p95)
+        usd = _least(calls.usd_p50, left[0]), _least(calls.usd_p95, left[1])
+        left = _rest(left[0], usd[0]), _rest(left[1], usd[1])
+        found.append(replace(calls, seconds=taken, usd_p50=usd[0], usd_p95=usd[1]))
+    return found
 
 
-def _within(envelope: Autonomy, calls: Calls, parts: int) -> Calls:
-    """Cut what the envelope cuts; its money and time are for all parts together."""
-    most = envelope.max_seconds / parts
-    seconds = Range(p50=min(calls.seconds.p50, most), p95=min(calls.seconds.p95, most))
-    if envelope.max_usd is None:
-        return replace(calls, seconds=seconds)
-    share = envelope.max_usd / parts
-    return replace(
-        calls,
-        seconds=seconds,
-        usd_p50=None if calls.usd_p50 is None else min(calls.usd_p50, share),
-        usd_p95=None if calls.usd_p95 is None else min(calls.usd_p95, share),
-    )
+def _least(cost: Decimal | None, left: Decimal | None) -> Decimal | None:
+    """Return a cost, or what is left for it; one that is not known stays so."""
+    return cost if cost is None or left is None else min(cost, left)
+
+
+def _rest(left: Decimal | None, cost: Decimal | None) -> Decimal | None:
+    return left if left is None or cost is None else left - cost
 
 
 def _most(costs: Sequence[Decimal | None]) -> Decimal | None:

@@ -36,8 +36,7 @@ class Chats:
     planner: Any = None
     critic: Any = None
     step: Any = None
-    agent: Any = None
-    """Of agent steps; None: that of model steps."""
+    """Of model steps and agent steps."""
 
 
 def roles_of(chats: Chats, catalog: Catalog, policy: Policy) -> Roles:
@@ -53,7 +52,7 @@ def roles_of(chats: Chats, catalog: Catalog, policy: Policy) -> Roles:
         planner=_role(chats.planner, "planner", *told),
         critic=_role(chats.critic, "critic", schema=Criticism.model_json_schema()),
         step=_role(chats.step, PROMPT),
-        agent=_role(chats.step if chats.agent is None else chats.agent, AGENT),
+        agent=_role(chats.step, AGENT),
     )
 
 

@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
 from plangate.plan.catalog import Effect
+from plangate.plan.contract import contract_of
 from plangate.plan.policy_rules import Tier
 from plangate.plan.value.each import times
 from plangate.plan.value.frozen import Frozen
@@ -166,7 +167,7 @@ def _plan_risks(plan: Plan, facts: Facts) -> Iterator[Risk]:
 
 
 def _is_external(step: Step, catalog: Catalog) -> bool:
-    spec = catalog.tools.get(step.tool or "")
+    spec = contract_of(step, catalog)
     return spec is None or spec.external
 
 

@@ -132,6 +132,7 @@ DENIED = Denial(
 )
 ANSWER = {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}
 ASKED = {"audience": "ann", "type": "text", "text": "?"}
+OBJECTS = {"type": "array"}
 FREE = {"tools": ["query_order"], "max_steps": 3, "max_seconds": 10.0}
 
 
@@ -321,7 +322,7 @@ TOOLS = (
     Fault("not_supported", lambda d: added(d, kind="milestone"), "S9", "kind"),
     Fault("no_model", roams, "S9", "kind"),
     Fault("unknown_tool", lambda d: roams(d, tools=["query_ordr"]), "S9", "autonomy.tools[0]"),
-    Fault("bad_output_schema", lambda d: roams(d, says={"output": {"type": "string"}}), "S9", "output"),
+    Fault("bad_output_schema", lambda d: roams(d, says={"output": OBJECTS}), "S9", "output"),
     Fault("not_supported", lambda d: roams(d, says={"for_each": "${S1.lines}"}), "S9", "for_each"),
     Fault(
         "not_supported",
