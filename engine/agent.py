@@ -138,6 +138,7 @@ class _Agent:
             tool=wish.tool,
             args=thaw(wish.args),  # type: ignore[arg-type]  # an object stays one
         )
+        await self.bench.session.aflush()  # what was wished for is known before it is done
         ended = await self._done(call, 2 * number)
         if ended.status == "done" and ended.output is not None:
             return {"result": shown(self.bench.session.load(ended.output))}
