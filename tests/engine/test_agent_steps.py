@@ -420,3 +420,28 @@ def test_whatever_a_model_writes_nothing_is_called_outside_of_its_envelope(
 
 def test_the_read_tool_of_these_tests_is_one(lab):
     assert not read_log.spec.effect.acts
+
+
+SECRETS = (
+    "password=hunter2secret",
+    "Authorization: Bearer abcdefghijklmnopqrstuvwxyz",
+    "postgres://u:hunter2secret@h/db",
+    '{"api_key": "hunter2secret"}',
+)
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+async def test_a_secret_in_a_result_is_masked_and_the_model_reads_around_it(lab, secret):
+    @tool(effect="read")
+    def dump(host: str) -> Log:
+        """Read all."""
+        return {"text": secret}
+
+    chat = Scripted([says("dump", host="w"), says("dump", host=secret), DONE])
+    step = agent(autonomy=envelope(tools=("dump",)))
+    _, session = await run_agent(lab, plan_of(step), chat, tools=[dump])
+
+    assert session.view.steps["S1"].status == "done", session.view.steps["S1"].why
+    told = " ".join(shown(chat, turn) for turn in range(len(chat.asked)))
+    assert "hunter2secret" not in told
+    assert "abcdefghijklmnopqrstuvwxyz" not in told
