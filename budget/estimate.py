@@ -15,13 +15,14 @@ from math import ceil
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from plangate.budget.agents import bounded, dearest, shown_of
 from plangate.budget.calls import P95_FACTOR, Calls, added, asked, forecast_of, money, total
 from plangate.budget.history import Seen, seen, step_subject, tool_subject
 from plangate.budget.inputs import Counter, Inputs, Sent
 from plangate.budget.overhead import overhead
 from plangate.budget.roles import NOBODY, Role, Roles
 from plangate.budget.size import CALL_LIMIT, Size, size_of
-from plangate.plan.contract import contract_of
+from plangate.plan.contract import RESERVED, contract_of, tools_of
 from plangate.plan.forecast import NONE, ONCE, PlanEstimate, Range, StepEstimate
 from plangate.plan.schedule import critical_path
 from plangate.plan.value.frozen import thaw
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from plangate.budget.prices import PriceBook
     from plangate.journal.samples import Past
     from plangate.plan.catalog import Catalog
+    from plangate.plan.value.autonomy import Autonomy
     from plangate.plan.value.plan import Plan
     from plangate.plan.value.step import Check, Step
 
@@ -216,7 +218,8 @@ class Reader:
         """Return what a model step sends and gets; worked out once."""
         key = id(step)  # two steps may share an id, which another layer finds
         if key not in self._questions:
-            role = self.known.roles.step
+            roles = self.known.roles
+            role = roles.step if step.autonomy is None else roles.agent
             prompt = "" if role is None else role.prompt
             form = json.dumps(thaw(step.output), separators=(",", ":")) if step.output else ""
             counted = sum(self.counter.count(e).tokens for e in (prompt, step.objective, form))
@@ -231,7 +234,18 @@ class Reader:
     def _own(self, step: Step) -> list[Calls]:
         if step.kind in ("human", "milestone"):
             return []
+        if step.autonomy is not None:
+            return self._agent(step, step.autonomy)
         return [self._model(step) if step.kind == "model" else self._tool(step.tool or "")]
+
+    def _agent(self, step: Step, envelope: Autonomy) -> list[Calls]:
+        tools = tools_of(step, self.known.catalog)
+        call = dearest([self._tool(spec.name) for spec in tools])
+        contracts = [f"{spec.summary} {spec.params} {spec.output}" for spec in tools]
+        told = float(sum(self.counter.count(each).tokens for each in contracts))
+        shown = shown_of(envelope, [float(spec.output_tokens) for spec in tools])
+        turn = self._model(step, shown + Range(p50=told, p95=told))
+        return bounded(envelope, [turn] if call is None else [turn, call])
 
     def _tool(self, name: str) -> Calls:
         spec = self.known.catalog.tools.get(name)
@@ -254,7 +268,7 @@ class Reader:
             unknown=() if spec.usd is not None else (f"{name!r} declares no price",),
         )
 
-    def _model(self, step: Step) -> Calls:
+    def _model(self, step: Step, more: Range = NONE) -> Calls:
         role, prompt, sent, size = self.question(step)
         gaps = sent.unknown + tuple(
             f"no bound for {path}; at most the limit of the call" for path in size.unbounded
@@ -262,7 +276,7 @@ class Reader:
         if role is None:
             return Calls(
                 seconds=_UNKNOWN_SECONDS,
-                tokens_in=prompt + sent.tokens,
+                tokens_in=prompt + sent.tokens + more,
                 tokens_out=size.range,
                 usd_p50=None,
                 usd_p95=None,
@@ -276,7 +290,7 @@ class Reader:
         if past is not None:
             call = asked(role.model, book, past.tokens_in, past.tokens_out, seconds=past.seconds)
             return _with(call, past.source, counted, ())
-        call = asked(role.model, book, prompt + sent.tokens, size.range)
+        call = asked(role.model, book, prompt + sent.tokens + more, size.range)
         return _with(call, "schema", counted, gaps)
 
     def _judge(self, judge: Role, result: Range) -> Calls:
@@ -292,7 +306,7 @@ class Reader:
         return _with(call, "", (counted.source,), call.unknown)
 
     def _result(self, step: Step) -> Range:
-        if step.kind == "model":
+        if step.kind in RESERVED:
             return self.question(step).size.range
         spec = self.known.catalog.tools.get(step.tool or "")
         tokens = spec.output_tokens if spec else 0

@@ -96,6 +96,7 @@ def subjects_of(plan: Plan, catalog: Catalog, roles: Roles) -> frozenset[str]:
     """Return everything that the estimate of a plan asks history for."""
     checks = [*plan.success_criteria, *(each for step in plan.steps for each in step.success)]
     named = {*(step.tool for step in plan.steps), *(check.tool for check in checks)}
+    named |= {name for step in plan.steps if step.autonomy for name in step.autonomy.tools}
     specs = (catalog.tools.get(name or "") for name in named)
     found = {tool_subject(spec.name, spec.version) for spec in specs if spec is not None}
     found |= {role_subject(name, role.model, role.sha256) for name, role in roles.named()}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from plangate.budget.calls import P95_FACTOR
 from plangate.budget.size import CALL_LIMIT, TEXT_P50, size_of
 from plangate.budget.tokens import Counted, count_text
+from plangate.plan.contract import RESERVED
 from plangate.plan.forecast import Range
 from plangate.plan.value.frozen import thaw
 from plangate.plan.value.refs import Ref, leaves
@@ -120,9 +121,9 @@ class Inputs:
 
     def _given(self, producer: str, path: tuple[str, ...]) -> tuple[Range, str, str]:
         made = self.plan.by_id.get(producer)
-        if made is None or made.kind in ("human", "milestone", "agent"):
+        if made is None or made.kind in ("human", "milestone"):
             return _TEXT, "default", "" if made is not None else f"there is no step {producer}"
-        if made.kind == "model":
+        if made.kind in RESERVED:
             size = size_of(_at(made.output, path), CALL_LIMIT)
             gap = f"{producer} sets no bound for {size.unbounded[0]}" if size.unbounded else ""
             return size.range, "schema", gap

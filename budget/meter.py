@@ -87,6 +87,8 @@ class Steps(NamedTuple):
 
     caps: StepCaps = StepCaps()
     spent: Mapping[str, Spent] = MappingProxyType({})
+    own: Mapping[str, StepCaps] = MappingProxyType({})
+    """What single steps bring with them, by step: named `agent.` where one is passed."""
 
 
 @dataclass(slots=True)
@@ -125,7 +127,7 @@ class Meter:
 
         self._clock = clock
         self._run = _Count(spent)
-        self._caps = steps.caps
+        self._caps, self._own = steps.caps, steps.own
         self._steps = {step: _Count(taken) for step, taken in steps.spent.items()}
         self._day = day
         self._numbers = count(1)
@@ -237,7 +239,10 @@ class Meter:
         with self._lock:
             admit(self.limits, self._run.all(), wanted.asked)
             if wanted.act.step is not None:
-                self._admit_step(self._of(wanted.act.step).all(), wanted.asked)
+                so_far = self._of(wanted.act.step).all()
+                self._admit_step(so_far, wanted.asked)
+                if (own := self._own.get(wanted.act.step)) is not None:
+                    admit(own, so_far, wanted.asked, scope="agent.")
             self._admit_time(wanted.asked.seconds, elapsed_s)
             for each in self._counts(wanted.act):
                 each.held[wanted.number] = wanted.asked

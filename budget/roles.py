@@ -39,12 +39,14 @@ class Roles:
         critic: Reads each version once.
         judge: Decides checks of level L3.
         step: Runs the model steps.
+        agent: Chooses in agent steps.
     """
 
     planner: Role | None = None
     critic: Role | None = None
     judge: Role | None = None
     step: Role | None = None
+    agent: Role | None = None
 
     def named(self) -> Iterator[tuple[str, Role]]:
         """Yield the roles that are asked for the run as a whole, by the name in its log."""

@@ -51,10 +51,11 @@ def _is_same(bench: Bench, capability: Capability, ready: Ready, tried: AttemptV
 
 
 def word_of(bench: Bench, step: Step, unknown: Verdict) -> Verdict:
-    """Return what a person said of a human step's check, in the place of what is unknown."""
+    """Return what a person said of this check on this very evidence, in the place of unknown."""
     said = (
         each
         for each in bench.session.view.verdicts.get(step.id, ())
-        if each.check_id == unknown.check_id and each.by_person
+        if (each.check_id, each.by_person) == (unknown.check_id, True)
+        and set(unknown.evidence) <= set(each.evidence)
     )
     return next(said, unknown) if unknown.says == "unknown" else unknown

@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from plangate.engine.tooling import ToolCapability
+from plangate.engine.turn import told
 from plangate.engine.working import ModelCapability
-from plangate.plan.contract import MODEL, contract_of
+from plangate.models.working import AGENT as AGENT_ROLE
+from plangate.plan.contract import AGENT, MODEL, contract_of
 
 if TYPE_CHECKING:
     from plangate.engine.bench import Bench
@@ -86,5 +88,11 @@ def capability_of(bench: Bench, step: Step) -> Capability | None:
         spec = contract_of(step, bench.catalog)
         model = bench.step_model
         return None if model is None or spec is None else ModelCapability(spec, model)
+    if step.kind == AGENT:
+        spec = contract_of(step, bench.catalog)
+        model = bench.step_model
+        if model is None or spec is None:
+            return None
+        return ModelCapability(spec, model, AGENT_ROLE, AGENT_ROLE, told(bench, step))
     tool = bench.tools.get(step.tool or "")
     return None if tool is None else ToolCapability(tool)

@@ -19,7 +19,7 @@ from plangate.engine.reestimate import weigh
 from plangate.engine.release import known_args
 from plangate.engine.steps import run_step
 from plangate.engine.triggers import Halt, Reason, halt_of, halt_of_weight, tokens_rising
-from plangate.plan.contract import MODEL, MODEL_AT_ONCE, contract_of
+from plangate.plan.contract import MODEL_AT_ONCE, RESERVED, contract_of
 from plangate.plan.effects import claims_of
 from plangate.plan.errors import BudgetExceeded, ConfigError
 from plangate.plan.joins import is_strict
@@ -81,7 +81,7 @@ class _Flow:
                 for name, spec in bench.catalog.tools.items()
                 if spec.concurrency is not None
             }
-            | {MODEL: MODEL_AT_ONCE},
+            | dict.fromkeys(RESERVED, MODEL_AT_ONCE),
         )
         self.queue = ReadyQueue(bench.plan, bench.seconds, limits, self._holds)
         view = bench.session.view

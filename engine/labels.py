@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from plangate.journal.plans import plan_of
 from plangate.plan.catalog import UNTRUSTED
+from plangate.plan.flow.envelope import beyond
 from plangate.plan.flow.labels import breaches
 from plangate.plan.flow.trace import Trace, told, unrolled
 from plangate.plan.schedule import order
@@ -43,6 +44,16 @@ def refusal_of_flow(bench: Bench, step: Step) -> str | None:
         if rule.requires_trusted and (says := _copied(bench, step, name)):
             return f"untrusted data reaches {sink}: {says}"
     return None
+
+
+def refusal_of_envelope(bench: Bench, step: Step) -> str | None:
+    """Return why an agent step must not start, by today's contracts and real labels, or None."""
+    if step.autonomy is None:
+        return None
+    made = bench.labels.trace(bench.plan.version).outputs.get(step.id)
+    marks = made.read(()) if made is not None else {}
+    found = next(beyond(step, bench.catalog, bench.policy, marks), None)
+    return None if found is None else found.says
 
 
 class RunLabels:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, cast
 
 from plangate.engine.denials import refusal_of_denial
-from plangate.engine.labels import refusal_of_flow
-from plangate.plan.contract import MODEL, contract_of
+from plangate.engine.labels import refusal_of_envelope, refusal_of_flow
+from plangate.plan.contract import RESERVED, contract_of
 from plangate.plan.joins import is_strict
 from plangate.plan.secrets import mask_in, secret_in
 from plangate.plan.shape.shape import compile_shape
@@ -131,8 +131,8 @@ def _gone(bench: Bench, step: Step) -> Held:
 def _rights(bench: Bench, step: Step, spec: ToolSpec | None) -> Held | None:
     if spec is None:
         return _gone(bench, step)
-    if step.kind == MODEL and bench.step_model is None:
-        says = "no model is set to carry model steps out"
+    if step.kind in RESERVED and bench.step_model is None:
+        says = f"no model is set to carry {step.kind} steps out"
         return Held("failed", "denied", "model_gone", says)
     if step.tool_version not in (None, spec.version):
         says = f"it was planned with {spec.name}@{step.tool_version}; today it is {spec.version}"
@@ -154,7 +154,7 @@ def _arguments(bench: Bench, step: Step, spec: ToolSpec) -> Mapping[str, Json] |
     if where := secret_in(args):
         says = f"argument {where} holds what looks like a secret; it takes secret://name instead"
         return Held("failed", "denied", "secret_in_arguments", says)
-    if step.kind != MODEL and (where := mask_in(args)):  # a model reads around what is masked
+    if step.kind not in RESERVED and (where := mask_in(args)):  # models read around it
         says = f"argument {where} was masked as a secret; hand it over as secret://name instead"
         return Held("failed", "denied", "masked_argument", says)
     for misfit in compile_shape(spec.params).accepts(args):
@@ -165,7 +165,7 @@ def _arguments(bench: Bench, step: Step, spec: ToolSpec) -> Mapping[str, Json] |
 
 def _forbidden(bench: Bench, step: Step, args: Mapping[str, Json]) -> Held | None:
     """Hold what real values must not do: flow where they may not, or repeat what was denied."""
-    if says := refusal_of_flow(bench, step):
+    if says := refusal_of_flow(bench, step) or refusal_of_envelope(bench, step):
         return Held("failed", "denied", "forbidden_flow", says)
     if says := refusal_of_denial(bench, step, args):
         return Held("failed", "denied", "denied_before", says)
@@ -185,8 +185,8 @@ def _preconditions(bench: Bench, step: Step) -> Held | None:
 
 
 def _covered(bench: Bench, step: Step, spec: ToolSpec, args: Mapping[str, Json]) -> Ready | Held:
-    """An acting step runs under an approval, or under a tier that asks for none."""
-    if not spec.effect.acts:
+    """A step that acts, or lets a model choose, runs under an approval or a tier without one."""
+    if not spec.effect.acts and step.autonomy is None:
         return Ready(args, digest(args))
     view, content = bench.session.view, bench.plan.content_hash
     checked = view.validated.get(bench.plan.version)

@@ -5,22 +5,23 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Literal
 
+from plangate.engine.agent import run_agent
 from plangate.engine.asked import answer_to
 from plangate.engine.attempt import Tried, attempt
-from plangate.engine.by_person import judged_by_person, word_of
+from plangate.engine.by_person import judged_by_person
 from plangate.engine.capability import capability_of
-from plangate.engine.checks import run_check
 from plangate.engine.each import run_each
 from plangate.engine.effect import DID_NOT_HAPPEN
 from plangate.engine.ended import Ended, handed_over, record_end, routed, verified
+from plangate.engine.judged import judged
 from plangate.engine.looked import looked_at, release, stopped
 from plangate.engine.release import Held
 from plangate.engine.retry import Next, RetryContext, decide, delay_s
-from plangate.journal.events import StepReleased, VerdictReached
+from plangate.journal.events import StepReleased
 from plangate.journal.points import reached
 from plangate.plan.shape.scope import output_shape
 from plangate.plan.value.frozen import digest
-from plangate.plan.verdict import EvidenceRef, Verdict
+from plangate.plan.verdict import EvidenceRef
 
 if TYPE_CHECKING:
     from plangate.engine.bench import Bench
@@ -53,6 +54,8 @@ async def _run(bench: Bench, step: Step, at_once: int) -> Ended:
         return await _human(bench, step)
     if step.for_each is not None:
         return await run_each(bench, step, _called, at_once=at_once)
+    if step.autonomy is not None:
+        return await run_agent(bench, step, _called)
     return await _called(bench, step)
 
 
@@ -121,10 +124,4 @@ async def _human(bench: Bench, step: Step) -> Ended:
         says = f"{answer.by} did not confirm"
         return routed(step, "failed", "business_rejection", "not_confirmed", says)
     said = EvidenceRef(ref=f"decision://{answer.question_id}", sha256=digest(output))
-    verdicts: list[Verdict] = []
-    for check in step.success:
-        got = await run_check(bench, check, step=step.id, result=output, evidence=(said,))
-        verdicts.append(word_of(bench, step, got))
-        bench.session.emit(VerdictReached(step=step.id, attempt_id="", verdict=verdicts[-1]))
-    tried = Tried("success", output=bench.session.put(output), verdicts=tuple(verdicts))
-    return verified(step, tried)
+    return await judged(bench, step, output, (said,))

@@ -7,7 +7,7 @@ counted; a step that has to be taken up again asks anew.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from plangate.engine.call import Returned, judge_output
@@ -15,7 +15,7 @@ from plangate.engine.classify import Failure, classify_fault, redact
 from plangate.engine.effect import Acted
 from plangate.models.chat import model_name
 from plangate.models.fault import Fault
-from plangate.models.working import PROMPT, Work, work_question
+from plangate.models.working import PROMPT, ROLE, Work, work_question
 from plangate.plan.secrets import masked
 from plangate.prompts.loader import load
 
@@ -66,11 +66,15 @@ class ModelCapability:
 
     spec: ToolSpec
     model: StepModel
+    prompt: str = PROMPT
+    role: str = ROLE
+    told: Mapping[str, Json] = field(default_factory=dict)
+    """Further values of the prompt."""
 
     @property
     def name(self) -> str:
         """`model:<name>@<first digits of the prompt's hash>`."""
-        return f"model:{self.model.name}@{load(PROMPT).sha256[:12]}"
+        return f"model:{self.model.name}@{load(self.prompt).sha256[:12]}"
 
     @property
     def repeat(self) -> Repeat:
@@ -87,6 +91,9 @@ class ModelCapability:
             task=trial.step.objective,
             data=trial.ready.args,
             output=self.spec.output,
+            prompt=self.prompt,
+            role=self.role,
+            told=self.told,
             findings=_findings(bench, trial),
         )
 

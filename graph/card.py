@@ -62,6 +62,7 @@ def step_card(step: Step, known: Known, loss: Loss, lens: Lens) -> Shown:
         "args_sha256": digest(given.args),
         "args_known": given.known if loop is None else loop["elements"] is not None,
         "for_each": loop,
+        "autonomy": _envelope_card(step, known.catalog, lens),
         "sources": {
             lens.text(path): lens.text(given.sources[path]) for path in lens.first(given.sources)
         },
@@ -82,6 +83,24 @@ def step_card(step: Step, known: Known, loss: Loss, lens: Lens) -> Shown:
         "estimate": None if priced is None else {**_amounts(priced), "source": priced.source},
         "evidence": None if shown is None else evidence_card(shown, lens),
     }
+
+
+def _envelope_card(step: Step, catalog: Catalog, lens: Lens) -> Shown | None:
+    """Return what a model may do in a step: each tool, with its effect, and the bounds."""
+    if step.autonomy is None:
+        return None
+    known = catalog.tools
+    bounds: Any = lens.value(step.autonomy.model_dump(mode="json", exclude={"tools"}))
+    tools = [
+        {
+            "tool": lens.text(name),
+            "effect": known[name].effect.value if name in known else None,
+            "external": known[name].external if name in known else None,
+            "summary": lens.text(known[name].summary) if name in known else None,
+        }
+        for name in step.autonomy.tools
+    ]
+    return {"tools": tools, **bounds}
 
 
 def _loop_card(step: Step, known: Known, lens: Lens) -> Shown:
@@ -239,6 +258,7 @@ def _describe_step(step: Mapping[str, Any]) -> str:
         f"{title}: {in_markdown(step['objective'])}",
         block(step["args"] if step["question"] is None else step["question"]),
         *_describe_loop(step["for_each"]),
+        *_describe_envelope(step["autonomy"]),
         *_listed("Only if", [step["when"]] if step["when"] else []),
         *_listed("Checked", (f"{each['level']} {each['claim']}" for each in step["checks"])),
         *_listed("If it fails", (_route(route) for route in step["routes"])),
@@ -256,6 +276,23 @@ def _describe_loop(loop: Mapping[str, Any] | None) -> Iterator[str]:
         return
     yield f"{bound}; there are {loop['count']}, and no others would run:"
     yield block(loop["elements"])
+
+
+def _describe_envelope(envelope: Mapping[str, Any] | None) -> Iterator[str]:
+    if envelope is None:
+        return
+    money = "" if envelope["max_usd"] is None else f", {envelope['max_usd']} USD"
+    yield (
+        f"A model chooses what to call: at most {envelope['max_steps']} turns, "
+        f"{envelope['max_seconds']} s{money}; nothing above effect {envelope['ceiling']}."
+    )
+    tools = (
+        f"{each['tool']} ({each['effect'] or 'unknown'}"
+        + (", leaves this organisation)" if each["external"] else ")")
+        for each in envelope["tools"]
+    )
+    yield from _listed("It may call", tools)
+    yield from _listed("It may read data labelled", envelope["labels"])
 
 
 def _denying(step: str, loss: Mapping[str, Any]) -> Iterator[str]:

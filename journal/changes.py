@@ -10,8 +10,10 @@ from dataclasses import replace
 from functools import singledispatch
 from typing import TYPE_CHECKING
 
+from plangate.journal.agents import AgentRefused
 from plangate.journal.attempts import AttemptEnded, AttemptStarted
 from plangate.journal.causes import GoalRevised, RunFollowed
+from plangate.journal.changes_of_spending import change_spending, spend
 from plangate.journal.events import (
     DraftRefused,
     GoalVerified,
@@ -40,13 +42,6 @@ from plangate.journal.questions import (
     StopAsked,
     WorldMoved,
 )
-from plangate.journal.spending import (
-    BudgetStopped,
-    LimitRaised,
-    PartlyReported,
-    Reestimated,
-    SpendingLost,
-)
 from plangate.plan.spent import Spent
 from plangate.plan.value.frozen import thaw
 
@@ -57,7 +52,7 @@ if TYPE_CHECKING:
 @singledispatch
 def change(event: object, view: RunView) -> None:
     """Change `view` as `event` says."""
-    del event, view
+    change_spending(event, view)
 
 
 @change.register(RunStarted)
@@ -103,7 +98,7 @@ def _outside_asked(event: OutsideAsked, view: RunView) -> None:
         view.rights = event.output or event.error_code
     if event.counted:
         cost = Spent(usd=event.usd, tool_calls=1, seconds=event.latency_s)
-        _spend(view, cost, event.step)
+        spend(view, cost, event.step)
         again = event.by.endswith("-again")
         view.looks["reread" if again else event.step or "goal"] += 1
 
@@ -115,7 +110,7 @@ def _model_called(event: ModelCalled, view: RunView) -> None:
     if seen is not None:
         view.attempts[seen.started.attempt_id] = replace(seen, answered=True)
     tokens = event.input_tokens + event.output_tokens
-    _spend(view, Spent(usd=event.usd, tokens=tokens, model_calls=1), event.step)
+    spend(view, Spent(usd=event.usd, tokens=tokens, model_calls=1), event.step)
     view.idle_tokens.append(tokens)
     if event.role in ("planner", "replanner"):
         view.planning_usd.append(event.usd)
@@ -229,7 +224,7 @@ def _approval(event: DecisionTaken, asked: QuestionAsked, view: RunView) -> None
 def _info(event: InfoRead, view: RunView) -> None:
     view.info.append(event)
     if event.called:
-        _spend(view, Spent(usd=event.usd, tool_calls=1), None)
+        spend(view, Spent(usd=event.usd, tool_calls=1), None)
 
 
 @change.register(WorldMoved)
@@ -248,7 +243,7 @@ def _released(event: StepReleased, view: RunView) -> None:
 def _attempt_started(event: AttemptStarted, view: RunView) -> None:
     tried = view.attempts[event.attempt_id] = AttemptView(event)
     view.tries[tried.unit] += 1
-    _spend(view, Spent(tool_calls=int(_calls_tool(event))), event.step)
+    spend(view, Spent(tool_calls=int(_calls_tool(event))), event.step)
     if event.plan_version == view.version:
         step = _step(view, event.step)
         attempts = (*step.attempts, event.attempt_id)
@@ -261,9 +256,14 @@ def _attempt_ended(event: AttemptEnded, view: RunView) -> None:
     counted = seen is not None and _calls_tool(seen.started)
     unmade = int(counted and (not event.called or event.reused == "ledger"))
     cost = Spent(usd=event.usd, tool_calls=-unmade, seconds=event.latency_s)
-    _spend(view, cost, event.step)
+    spend(view, cost, event.step)
     if seen is not None:
         view.attempts[event.attempt_id] = replace(seen, ended=event, ended_seq=view.seq)
+
+
+@change.register(AgentRefused)
+def _refused(event: AgentRefused, view: RunView) -> None:
+    view.not_called.add(event.attempt_id)
 
 
 @change.register(VerdictReached)
@@ -310,37 +310,6 @@ def _reflected(event: Reflected, view: RunView) -> None:
     view.reflections.append(event)
 
 
-@change.register(BudgetStopped)
-def _stopped(event: BudgetStopped, view: RunView) -> None:
-    view.stopped = event
-
-
-@change.register(PartlyReported)
-def _partly_reported(event: PartlyReported, view: RunView) -> None:
-    view.partial = event.report
-
-
-@change.register(LimitRaised)
-def _raised(event: LimitRaised, view: RunView) -> None:
-    view.raised.append(event)
-
-
-@change.register(SpendingLost)
-def _spending_lost(event: SpendingLost, view: RunView) -> None:
-    lost = Spent(
-        usd=event.usd,
-        tokens=event.tokens,
-        model_calls=event.model_calls,
-        tool_calls=event.tool_calls,
-    )
-    _spend(view, lost, event.step)
-
-
-@change.register(Reestimated)
-def _reestimated(event: Reestimated, view: RunView) -> None:
-    view.reestimated.append(event)
-
-
 @change.register(StopAsked)
 def _told_to_stop(event: StopAsked, view: RunView) -> None:
     if event.kind == "cancel":
@@ -385,11 +354,3 @@ def _calls_tool(started: AttemptStarted) -> bool:
 
 def _step(view: RunView, step: str) -> StepView:
     return view.steps.get(step) or StepView(step=step, plan_version=view.version)
-
-
-def _spend(view: RunView, cost: Spent, step: str | None) -> None:
-    total = view.spent + cost
-    view.spent_usd, view.tokens = total.usd, total.tokens
-    view.tool_calls, view.model_calls = total.tool_calls, total.model_calls
-    if step is not None:
-        view.by_step[step] = view.by_step.get(step, Spent()) + cost

@@ -13,6 +13,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, TypeAdapter
 
+from plangate.journal.agents import AgentRefused
 from plangate.journal.attempts import AttemptEnded, AttemptStarted, CallOverran
 from plangate.journal.causes import Cause, GoalRevised, RunFollowed
 from plangate.journal.grounds import Fingerprinted, OutsideAsked
@@ -294,6 +295,7 @@ Event: TypeAlias = Annotated[
     | StepReleased
     | AttemptStarted
     | AttemptEnded
+    | AgentRefused
     | CallOverran
     | OutsideAsked
     | EffectMoved

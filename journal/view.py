@@ -147,6 +147,9 @@ class RunView:
     drafts: int = 0
     """Drafts of a model, usable or not, since a person last asked for changes."""
 
+    not_called: set[str] = field(default_factory=set)
+    """Turns of agents, by attempt, whose wish was not granted."""
+
     denied: list[StepEnded] = field(default_factory=list)
     """Steps of all plan versions that were denied, by policy, rights, a tool or a person."""
 

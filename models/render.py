@@ -22,7 +22,12 @@ _DEPTH = 3
 
 def render_catalog(catalog: Catalog) -> str:
     """Return one block a tool: name, effect, summary, parameters and output fields with types."""
-    return "\n".join(_tool_text(spec) for _, spec in sorted(catalog.tools.items())) or "(none)"
+    return render_tools(spec for _, spec in sorted(catalog.tools.items()))
+
+
+def render_tools(specs: Iterable[ToolSpec]) -> str:
+    """Return one block a tool, in the order given."""
+    return "\n".join(map(_tool_text, specs)) or "(none)"
 
 
 def render_policy(policy: Policy) -> str:

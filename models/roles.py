@@ -11,7 +11,7 @@ from plangate.models.critique import Criticism
 from plangate.models.judging import ROLE as JUDGE
 from plangate.models.judging import Judgement
 from plangate.models.render import render_catalog, render_policy
-from plangate.models.working import PROMPT
+from plangate.models.working import AGENT, PROMPT
 from plangate.prompts.loader import load
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class Chats:
     critic: Any = None
     judge: Any = None
     step: Any = None
+    """Of model steps and agent steps."""
 
 
 def roles_of(chats: Chats, catalog: Catalog, policy: Policy) -> Roles:
@@ -55,6 +56,7 @@ def roles_of(chats: Chats, catalog: Catalog, policy: Policy) -> Roles:
         critic=_role(chats.critic, "critic", schema=Criticism.model_json_schema()),
         judge=_role(chats.judge, JUDGE, schema=Judgement.model_json_schema()),
         step=_role(chats.step, PROMPT),
+        agent=_role(chats.step, AGENT),
     )
 
 

@@ -6,7 +6,7 @@ others wrote stands only where it cannot pass for an instruction.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from plangate.models.call import question
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 PROMPT: Final = "work"
 ROLE: Final = "step"
+AGENT: Final = "agent"
+"""Prompt and role of an agent's turns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +37,11 @@ class Work:
 
     output: Mapping[str, Json]
     """JSON Schema of the answer."""
+
+    prompt: str = PROMPT
+    role: str = ROLE
+    told: Mapping[str, Json] = field(default_factory=dict)
+    """Further values that the prompt takes: words of ours or of the plan, no data."""
 
     findings: str = ""
     """What was wrong with the last answer; empty: there was none."""
@@ -53,6 +60,11 @@ async def work_question(
     Raises:
         ConfigError: The model repeats calls by itself.
     """
-    values: dict[str, Json] = {"task": work.task, "data": work.data, "findings": work.findings}
-    form = form_of_schema(work.output, name=ROLE)
-    return await question(chat, load(PROMPT), values, role=ROLE, schema=form, **metered)
+    values: dict[str, Json] = {
+        **work.told,
+        "task": work.task,
+        "data": work.data,
+        "findings": work.findings,
+    }
+    form = form_of_schema(work.output, name=work.role)
+    return await question(chat, load(work.prompt), values, role=work.role, schema=form, **metered)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import random
-from typing import Any
+from typing import Any, NamedTuple
 
 from langgraph.config import get_stream_writer
 
@@ -36,7 +36,7 @@ from plangate.nodes.worked import worked_before_s
 from plangate.plan.catalog import Catalog
 from plangate.plan.errors import ConfigError, PlangateError
 from plangate.plan.facts import Facts, History, PlanEstimate, Rights
-from plangate.plan.limits import in_force
+from plangate.plan.limits import in_force, own_caps
 from plangate.plan.outcome import OVER
 from plangate.plan.policy import Policy
 from plangate.plan.repair import RepairRule
@@ -95,6 +95,13 @@ def spent_by(view: RunView) -> Spent:
     """Return what a run has used, and for which steps."""
     ended = (step for step, seen in view.steps.items() if seen.status in OVER)
     return Spent(view.spent_usd, view.tokens, frozenset(ended))
+
+
+class Models(NamedTuple):
+    """Chat models as the engine asks them; None: there is none."""
+
+    step: StepModel | None
+    judge: Judge | None
 
 
 def _no_past(*_: object) -> Past:
@@ -224,24 +231,23 @@ class Kit:
         by_people = raised(session.view.raised)
         return in_force(said, agent=self.budget, raised=by_people, policy=self.policy)
 
-    def meter(self, session: Session, limits: Budget) -> Meter:
-        """Return the limits of a run, with what its journal says is spent."""
+    def meter(self, session: Session, limits: Budget, plan: Plan | None = None) -> Meter:
+        """Return the limits of a run and of the steps of a plan, with what its journal says."""
         view, caps = session.view, self.policy.limits
         return Meter(
             self.limits(session, limits),
             clock=self.now,
             spent=view.spent,
-            steps=Steps(caps.step, view.by_step),
+            steps=Steps(caps.step, view.by_step, {} if plan is None else own_caps(plan)),
             day=Day(session.purse, caps.day),
         )
 
-    def worker(self) -> StepModel | None:
-        """Return the model of model steps as the engine asks it."""
-        return None if self.step_model is None else StepModel(self.step_model, self.book)
-
-    def juror(self) -> Judge | None:
-        """Return the model of L3 checks as the engine asks it."""
-        return None if self.judge is None else Judge(self.judge, self.book)
+    def models(self) -> Models:
+        """Return the models of model steps and of L3 checks as the engine asks them."""
+        return Models(
+            None if self.step_model is None else StepModel(self.step_model, self.book),
+            None if self.judge is None else Judge(self.judge, self.book),
+        )
 
     def bench(
         self, session: Session, plan: Plan, report: Callable[[Any], None] | None = None
@@ -253,7 +259,7 @@ class Kit:
             plan: The version.
             report: Told of progress; None: it goes to LangGraph's `custom` stream.
         """
-        view = session.view
+        view, models = session.view, self.models()
         return Bench(
             plan=plan,
             catalog=self.catalog(session),
@@ -265,14 +271,14 @@ class Kit:
             else self.estimate(session, plan),
             session=session,
             world=self.world,
-            meter=self.meter(session, plan.budget),
+            meter=self.meter(session, plan.budget, plan),
             now=self.now,
             jitter=self.jitter,
             report=report or get_stream_writer(),
             authorizer=self.authorizer,
             credentials=self.credentials,
-            step_model=self.worker(),
-            judge=self.juror(),
+            step_model=models.step,
+            judge=models.judge,
             monotonic=self.monotonic,
             started_s=self.monotonic()
             - worked_before_s(session, plan, self.limits(session, plan.budget)),

@@ -143,6 +143,7 @@ def _tools_left(plan: Plan, view: RunView) -> frozenset[str]:
     named: list[Any] = [
         *(step.capability for step in open_steps),
         *(check.tool for check in checks),
+        *(name for step in open_steps if step.autonomy for name in (*step.autonomy.tools, MODEL)),
     ]
     return frozenset(name for name in named if name)
 

@@ -52,6 +52,14 @@ RISK: Mapping[str, Code] = {
         "Leave it out or split the plan; the policy's owner can raise the ceiling.",
         "'pay' has effect 'irreversible'; policy lets no plan go beyond 'write'",
     ),
+    "outside_envelope": Code(
+        5,
+        "The envelope of an agent step holds what it must not.",
+        "A tool above its ceiling, data that its labels leave out, or a tool that policy looks at "
+        "as a step. Its model could use all that stands in the envelope.",
+        "Take it out of `autonomy`, or make the call a step of its own.",
+        "'query_order' has effect 'read', above the ceiling 'none'",
+    ),
     "effect_understated": Code(
         5,
         "The planner claims a milder effect than the contract's.",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from plangate.plan.contract import contract_of
+from plangate.plan.contract import contract_of, tools_of
 from plangate.plan.layers.business import required
 from plangate.plan.layers.ground import Ground
 from plangate.plan.tier import over_limit, tier_of
@@ -99,6 +99,10 @@ def _by(step: Step, facts: Facts) -> tuple[bool, str]:
         return True, "calls no tool"
     if spec is None:
         return False, facts.catalog.forbidden.get(step.tool or "", "there is no such tool")
+    for each in tools_of(step, facts.catalog):
+        allowed, by = _rule(each, facts)
+        if not allowed:
+            return False, f"{each.name}, which it may call: {by}"
     return _rule(spec, facts)
 
 

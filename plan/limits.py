@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from plangate.plan.policy import Policy
-    from plangate.plan.value.plan import Budget
+    from plangate.plan.value.plan import Budget, Plan
 
 
 def _aware(said: datetime) -> datetime:
@@ -56,6 +56,15 @@ class Limits(Frozen):
     step: StepCaps = Field(default_factory=StepCaps)
     run: RunCaps = Field(default_factory=RunCaps)
     day: DayCaps = Field(default_factory=DayCaps)
+
+
+def own_caps(plan: Plan) -> dict[str, StepCaps]:
+    """Return the limits that steps of a plan bring with them: the envelopes of its agents."""
+    return {
+        step.id: StepCaps(max_usd=step.autonomy.max_usd, max_model_calls=step.autonomy.max_steps)
+        for step in plan.steps
+        if step.autonomy is not None
+    }
 
 
 RUN_CAPS = tuple(RunCaps.model_fields)

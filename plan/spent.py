@@ -94,6 +94,8 @@ def hint_for(limit: str) -> str:
     scope, _, name = limit.rpartition(".")
     if scope == "day":
         return f"Resume after midnight UTC, or raise {name} under [limits.day] of the policy."
+    if scope == "agent":
+        return "Widen the envelope of the step (`autonomy`) and have it approved."
     if scope == "step":
         return f"Raise {name} under [limits.step] of the policy, then resume."
     if name == "deadline":

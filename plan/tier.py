@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
 from plangate.plan.catalog import Effect
+from plangate.plan.contract import contract_of
 from plangate.plan.policy_rules import Tier
 from plangate.plan.value.each import times
 from plangate.plan.value.frozen import Frozen
@@ -109,7 +110,10 @@ def _signals(step: Step, catalog: Catalog) -> Iterator[str]:
     if step.kind in _HARMLESS:
         return
     spec = catalog.tools.get(step.tool or "")
-    if spec is None:
+    if step.autonomy is not None:
+        tools = ", ".join(step.autonomy.tools)
+        yield f"lets a model choose among {tools}, {step.autonomy.max_steps} times at most"
+    elif spec is None:
         yield f"runs {step.tool or step.kind!r}, whose effects are not known"
     elif spec.effect is Effect.IRREVERSIBLE:
         yield f"runs {spec.name}, which cannot be undone"
@@ -163,7 +167,7 @@ def _plan_risks(plan: Plan, facts: Facts) -> Iterator[Risk]:
 
 
 def _is_external(step: Step, catalog: Catalog) -> bool:
-    spec = catalog.tools.get(step.tool or "")
+    spec = contract_of(step, catalog)
     return spec is None or spec.external
 
 

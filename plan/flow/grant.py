@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plangate.plan.contract import contract_of
 from plangate.plan.value.frozen import Args, Frozen, canonical
@@ -12,6 +12,7 @@ from plangate.plan.value.refs import Ref
 
 if TYPE_CHECKING:
     from plangate.plan.catalog import Catalog
+    from plangate.plan.value.autonomy import Autonomy
     from plangate.plan.value.frozen import Json
     from plangate.plan.value.plan import Plan
     from plangate.plan.value.step import Step
@@ -39,9 +40,11 @@ class Grant(Frozen):
 
 
 def reaches(step: Step, catalog: Catalog | None) -> bool:
-    """True unless the step is known to neither act nor send anything outside."""
+    """True unless the step is known to neither act nor send anything outside, nor lets choose."""
     if step.kind == "human":
         return False
+    if step.autonomy is not None:
+        return True
     spec = contract_of(step, catalog)
     return spec is None or spec.effect.acts or spec.external
 
@@ -60,7 +63,8 @@ def grant_of(
     spec = contract_of(step, catalog)
     templates = () if spec is None else (spec.key or "", *spec.reads, *spec.writes)
     identity = {name for each in templates for name in _NAME.findall(each)}
-    values = {name: _planned(value, plan) for name, value in step.args.items()}
+    values: dict[str, Any] = {name: _planned(value, plan) for name, value in step.args.items()}
+    envelope = _envelope(step.autonomy)
     return Grant(
         step=step.id,
         tool=step.tool or step.kind,
@@ -69,14 +73,25 @@ def grant_of(
         origins={
             name: origin(value, step, plan, loose=loose, deep=True)
             for name, value in step.args.items()
-        },
+        }
+        | {name: canonical(value).decode() for name, value in envelope.items()},
         limits={
-            name: value  # type: ignore[misc]
-            for name, value in values.items()
+            name: value
+            for name, value in {**values, **envelope}.items()
             if name not in identity and _is_amount(value)
         },
         writes=(*(() if spec is None else spec.writes), *step.claims),
     )
+
+
+def _envelope(given: Autonomy | None) -> dict[str, Any]:
+    """Return what an agent may do, as arguments are: larger numbers and other words are more."""
+    if given is None:
+        return {}
+    said = given.model_dump(mode="json")
+    said["max_usd"] = None if given.max_usd is None else float(given.max_usd)
+    said |= {name: sorted(said[name]) for name in ("tools", "labels")}
+    return {f"autonomy.{name}": value for name, value in said.items()}
 
 
 def origin(value: Json, step: Step, plan: Plan, *, loose: frozenset[str], deep: bool) -> str:

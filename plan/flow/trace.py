@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from plangate.plan.catalog import UNTRUSTED
-from plangate.plan.contract import contract_of
+from plangate.plan.contract import contract_of, tools_of
 from plangate.plan.flow.labels import MEMORY, Output, output_of
 from plangate.plan.flow.sure import Sure
 from plangate.plan.joins import stand_ins
@@ -63,6 +63,10 @@ class Trace:
             elif step.question is None:  # what a person answers is that person's own word
                 spec = contract_of(step, catalog)
                 incoming = [self.read(ref, step) for ref in step.refs]
+                incoming += [
+                    output_of(each.name, each, policy.labels, ()).read(())
+                    for each in tools_of(step, catalog)
+                ]
                 self.outputs[step.id] = output_of(step.id, spec, policy.labels, incoming)
             if principal := principals.get(step.id):
                 self._take_over(principal, step.id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from plangate.plan.codes import issue
-from plangate.plan.contract import MODEL
+from plangate.plan.contract import RESERVED
 from plangate.plan.joins import is_strict
 from plangate.plan.layers.ground import Ground, Use, dotted
 from plangate.plan.secrets import secret_in
@@ -93,7 +93,10 @@ def checked_shapes(ground: Ground) -> Iterator[Issue]:
     """What a tool takes can be checked; once for each tool."""
     seen: set[str] = set()
     for site in ground.sites:
-        if site.spec is None or site.tool in {*seen, MODEL}:  # a model reads whatever it is shown
+        if site.spec is None or site.tool in {
+            *seen,
+            *RESERVED,
+        }:  # models read anything
             continue
         seen.add(site.tool)
         for why in compile_shape(site.spec.params).unchecked:

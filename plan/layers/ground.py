@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from plangate.plan.contract import MODEL, contract_of
+from plangate.plan.contract import RESERVED, contract_of
 from plangate.plan.joins import waits
 from plangate.plan.schedule import order
 from plangate.plan.shape.scope import did_you_mean, plan_shapes
@@ -29,7 +29,7 @@ _NEAREST_LOOKUPS = 100
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A place in the plan where a tool or a model is called: a step, or a check."""
+    """A place in the plan where a tool, a model or an agent is called: a step, or a check."""
 
     step: Step | None
     """None: a success criterion."""
@@ -171,9 +171,9 @@ class Ground:
 
     def _sites(self) -> Iterator[Site]:
         for step in self.plan.steps:
-            if step.tool is not None or step.kind == MODEL:
+            if step.tool is not None or step.kind in RESERVED:
                 spec = contract_of(step, self.facts.catalog)
-                yield Site(step, step.tool or MODEL, spec, step.args)
+                yield Site(step, step.tool or step.kind, spec, step.args)
             yield from self._check_sites(step, step.success, "success")
         yield from self._check_sites(None, self.plan.success_criteria, "success_criteria")
 

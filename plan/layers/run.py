@@ -10,6 +10,7 @@ from pydantic_core import PydanticSerializationError
 from plangate.plan.codes import issue
 from plangate.plan.issue import Report
 from plangate.plan.layers import (
+    agents,
     arguments,
     business,
     completion,
@@ -35,11 +36,11 @@ if TYPE_CHECKING:
     from plangate.plan.value.frozen import Json
 
 LAYERS: Mapping[int, tuple[LayerCheck, ...]] = {
-    1: (*schema.CHECKS, *each.SHAPE),
+    1: (*schema.CHECKS, *each.SHAPE, *agents.SHAPE),
     2: structure.CHECKS,
-    3: (*tools.CHECKS, *each.CHECKS, *arguments.CHECKS, *rules.CHECKS),
-    4: business.CHECKS,
-    5: (*effects.CHECKS, *flow.CHECKS),
+    3: (*tools.CHECKS, *agents.TOOLS, *each.CHECKS, *arguments.CHECKS, *rules.CHECKS),
+    4: (*business.CHECKS, *agents.POLICY),
+    5: (*effects.CHECKS, *flow.CHECKS, *agents.FLOW),
     6: spend.CHECKS,
     7: completion.CHECKS,
 }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from plangate.plan.codes import issue
 from plangate.plan.shape.misfit import shown
 from plangate.plan.shape.scope import near
+from plangate.plan.value.autonomy import Autonomy
 from plangate.plan.value.plan import (
     Assumption,
     Author,
@@ -47,6 +48,7 @@ _INSIDE: Mapping[str, type[Frozen]] = {
     "join": Join,
     "question": Question,
     "declared": Declared,
+    "autonomy": Autonomy,
     "constraints": Constraint,
     "assumptions": Assumption,
     "abort_conditions": Condition,

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from plangate.plan.codes import issue
-from plangate.plan.contract import MODEL
+from plangate.plan.contract import RESERVED
 from plangate.plan.cuts import cuts
 from plangate.plan.layers.ground import Ground
 
@@ -108,7 +108,7 @@ def _without_tool(ground: Ground) -> set[str | None]:
 def _made(ground: Ground) -> tuple[float, float]:
     """Return calls of tools and of models: with all elements, without repairs or second drafts."""
     estimate = ground.facts.estimate
-    tools = sum(site.tool != MODEL for site in ground.sites)
+    tools = sum(site.tool not in RESERVED for site in ground.sites)
     if estimate is None:
         return tools, 0
     rest = (each for each in estimate.overhead if each.role in _SURE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, get_args
 
 from plangate.plan.codes import issue
-from plangate.plan.contract import MODEL
+from plangate.plan.contract import RESERVED
 from plangate.plan.joins import is_strict, stand_ins
 from plangate.plan.outcome import Outcome
 from plangate.plan.shape.admits import reasons
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MAX_TIMEOUT_S = 86_400
 _OUTCOMES = frozenset(get_args(Outcome))
-_KINDS = frozenset({"tool", "human", "model"})
+_KINDS = frozenset({"tool", "human", *RESERVED})
 LOOP_CODES = ("too_many_items",)
 """Errors of a step over a list that are not its tool's."""
 
@@ -68,17 +68,17 @@ def supported(ground: Ground) -> Iterator[Issue]:
 
 
 def has_model(ground: Ground) -> Iterator[Issue]:
-    """There is a model to carry out model steps."""
-    steps = [step.id for step in ground.plan.steps if step.kind == MODEL]
+    """There is a model to carry out model steps and agent steps."""
+    steps = [step.id for step in ground.plan.steps if step.kind in RESERVED]
     if steps and ground.facts.step_model is None:
         says = f"no model is set, and {', '.join(steps[:5])} would ask one"
         yield issue("no_model", says, step=steps[0], field="kind")
 
 
 def whole_answers(ground: Ground) -> Iterator[Issue]:
-    """What a model step answers is an object, and can be checked."""
+    """What a model or an agent answers is an object, and can be checked."""
     for step in ground.plan.steps:
-        if step.kind != MODEL or step.output is None:
+        if step.kind not in RESERVED or step.output is None:
             continue
         shape = compile_shape(step.output)
         if shape.kind != "object":

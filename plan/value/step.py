@@ -8,6 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, JsonValue
 
 from plangate.plan.outcome import Level
+from plangate.plan.value.autonomy import Autonomy
 from plangate.plan.value.frozen import Args, Frozen
 from plangate.plan.value.refs import Ref, refs_in
 
@@ -145,6 +146,9 @@ class Step(Frozen):
 
     output: Args | None = None
     """For `model` and `agent`: the JSON Schema that the output must fit."""
+
+    autonomy: Autonomy | None = None
+    """For `agent`: what its model may do."""
 
     declared: Declared | None = None
 

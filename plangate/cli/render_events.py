@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from plangate.cli.terminal import count, line
+from plangate.journal.agents import AgentRefused
 from plangate.journal.attempts import AttemptEnded, AttemptStarted, CallOverran
 from plangate.journal.causes import GoalRevised, RunFollowed
 from plangate.journal.events import (
@@ -107,6 +108,11 @@ def _ended(event: AttemptEnded) -> list[Part]:
         event.error_code,
         event.error,
     ]
+
+
+def _not_called(event: AgentRefused) -> list[Part]:
+    says = f"{event.code}: {event.why}"
+    return [(event.step, "bold"), "its model wished for", event.tool, ("refused", "yellow"), says]
 
 
 def _overran(event: CallOverran) -> list[Part]:
@@ -220,6 +226,7 @@ _SHOWN: Mapping[type, Callable[..., list[Part]]] = {
     DecisionTaken: _decided,
     AttemptStarted: _started,
     AttemptEnded: _ended,
+    AgentRefused: _not_called,
     CallOverran: _overran,
     EffectMoved: _moved,
     RunFollowed: _followed,

@@ -144,6 +144,7 @@ def _step_rows(step: Step, sheet: Sheet) -> Iterator[Text]:
     for name, given in step.args.items():
         yield _argument(name, given, sheet.values)
     yield from _asked(step, sheet)
+    yield from _envelope(step)
     if step.after:
         yield line(("after", "dim"), ", ".join(step.after))
     for rule in (*((step.when,) if step.when else ()), *step.preconditions):
@@ -154,6 +155,15 @@ def _step_rows(step: Step, sheet: Sheet) -> Iterator[Text]:
     priced = sheet.priced(step)
     if priced is not None and step.kind != "human":
         yield line(("cost", "dim"), f"{priced.seconds.p50:.2f} s, {usd(priced.usd_p50)}")
+
+
+def _envelope(step: Step) -> Iterator[Text]:
+    """What a model may do in an agent step."""
+    if (said := step.autonomy) is None:
+        return
+    yield line(("may call", "dim"), f"{', '.join(said.tools)} (effect {said.ceiling} at most)")
+    money = "" if said.max_usd is None else f", {usd(said.max_usd)}"
+    yield line(("at most", "dim"), f"{said.max_steps} turns, {said.max_seconds} s{money}")
 
 
 def _asked(step: Step, sheet: Sheet) -> Iterator[Text]:

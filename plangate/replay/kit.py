@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from plangate.engine.brake import Brake
-from plangate.nodes.kit import Kit
+from plangate.nodes.kit import Kit, Models
 from plangate.nodes.worked import worked_before_s
 from plangate.plan.contract import MODEL
 from plangate.replay.chats import RecordedJudge, RecordedStepModel
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from plangate.engine.bench import Bench
-    from plangate.engine.judging import Judge
-    from plangate.engine.working import StepModel
     from plangate.journal.journal import Journal
     from plangate.journal.session import Session
     from plangate.plan.value.plan import Plan
@@ -54,15 +52,14 @@ class ReplayKit(Kit):
         self.outside.tape.stop = session.stop.ask
         return await Kit.acting_for(self, session)
 
-    def worker(self) -> StepModel | None:
-        """Return a model that only answers what is on the record."""
-        made = Kit.worker(self)
-        return None if made is None else RecordedStepModel(made.chat, made.book, self.outside)
-
-    def juror(self) -> Judge | None:
-        """Return a judge that only says what is on the record."""
-        made = Kit.juror(self)
-        return None if made is None else RecordedJudge(made.chat, made.book, self.outside.tape)
+    def models(self) -> Models:
+        """Return models that only say what is on the record."""
+        step, judge = Kit.models(self)
+        tape = self.outside.tape
+        return Models(
+            None if step is None else RecordedStepModel(step.chat, step.book, self.outside),
+            None if judge is None else RecordedJudge(judge.chat, judge.book, tape),
+        )
 
     def bench(
         self, session: Session, plan: Plan, report: Callable[[Any], None] | None = None

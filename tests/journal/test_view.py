@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plangate.journal.agents import AgentRefused
 from plangate.journal.attempts import AttemptEnded, AttemptStarted, CallOverran
 from plangate.journal.causes import GoalRevised, RunFollowed
 from plangate.journal.events import (
@@ -415,6 +416,11 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
     st.builds(StepReleased, step=STEPS, plan_version=VERSIONS),
     st.builds(started, ATTEMPTS, STEPS, VERSIONS, st.sampled_from(["t@1", "human"])),
     st.builds(ended, ATTEMPTS, STEPS, USD),
+    st.just(
+        AgentRefused(
+            step="S1", attempt_id="S1.1-A1", tool="t", arguments="sha256:0", code="c", why="w"
+        )
+    ),
     st.just(CallOverran(step="S1", attempt_id="S1-A1", tool="t", how="going_on", after_s=1.0)),
     st.just(EffectMoved(effect_key="k", step="S1", tool="t", state="done")),
     st.builds(
@@ -493,7 +499,7 @@ def test_the_strategy_below_draws_every_kind_of_event():
         "step_ended", "trigger_fired", "reflected", "budget_stopped", "goal_verified", "run_ended",
         "answer_counted", "info_read", "world_moved", "run_followed", "goal_revised", "stop_asked",
         "call_overran", "fingerprinted", "outside_asked", "partly_reported", "limit_raised",
-        "spending_lost", "reestimated", "criterion_judged",
+        "spending_lost", "reestimated", "criterion_judged", "agent_refused",
     }  # fmt: skip
 
     assert set(EVENT.json_schema()["discriminator"]["mapping"]) == drawn

@@ -132,7 +132,21 @@ DENIED = Denial(
 )
 ANSWER = {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}
 ASKED = {"audience": "ann", "type": "text", "text": "?"}
+OBJECTS = {"type": "array"}
+FREE = {"tools": ["query_order"], "max_steps": 3, "max_seconds": 10.0}
+
+
+def roams(data: Data, *, says: Data | None = None, **more: Any) -> None:
+    """Add an agent step; `more` changes its envelope, `says` the step."""
+    given = {"tool": None, "output": ANSWER, "autonomy": {**FREE, **more}, "args": {}}
+    added(data, kind="agent", **{**given, **(says or {})})
+
+
 SCHEMA = (
+    Fault("incomplete_step", lambda d: roams(d, says={"autonomy": None}), "S9", "autonomy"),
+    Fault("incomplete_step", lambda d: roams(d, says={"output": None}), "S9", "output"),
+    Fault("incomplete_step", lambda d: step(d, 0, autonomy=FREE), "S1", "autonomy"),
+    Fault("incomplete_step", lambda d: roams(d, says={"args": {"calls so far": 1}}), "S9", "args"),
     Fault("no_steps", lambda d: d.update(steps=[]), at="steps"),
     Fault(
         "too_many_steps",
@@ -306,6 +320,69 @@ TOOLS = (
         facts=MODEL,
     ),
     Fault("not_supported", lambda d: added(d, kind="milestone"), "S9", "kind"),
+    Fault("no_model", roams, "S9", "kind"),
+    Fault("unknown_tool", lambda d: roams(d, tools=["query_ordr"]), "S9", "autonomy.tools[0]"),
+    Fault("bad_output_schema", lambda d: roams(d, says={"output": OBJECTS}), "S9", "output"),
+    Fault("not_supported", lambda d: roams(d, says={"for_each": "${S1.lines}"}), "S9", "for_each"),
+    Fault(
+        "not_supported",
+        lambda d: roams(d, tools=["pay"], ceiling="irreversible"),
+        "S9",
+        "autonomy.tools[0]",
+        facts=MODEL,
+    ),
+    Fault(
+        "outside_envelope",
+        lambda d: roams(d, ceiling="none"),
+        "S9",
+        "autonomy.tools[0]",
+        says="above the ceiling 'none'",
+        facts=MODEL,
+    ),
+    Fault(
+        "policy_denied",
+        roams,
+        "S9",
+        "autonomy.tools[0]",
+        facts={**MODEL, "policy": Policy.from_toml(POLICY + '[[deny]]\ntool = "query_order"\n')},
+    ),
+    Fault(
+        "policy_denied",
+        roams,
+        "S9",
+        "tool",
+        facts={**MODEL, "policy": Policy.from_toml(POLICY + '[[deny]]\ntool = "agent"\n')},
+    ),
+    Fault(
+        "over_autonomy",
+        lambda d: roams(d, max_seconds=100.0),
+        "S9",
+        "autonomy.max_seconds",
+        facts={**MODEL, "policy": Policy.from_toml(POLICY + "[limits.step]\nmax_seconds = 60\n")},
+    ),
+    Fault(
+        "over_autonomy",
+        lambda d: roams(d, max_steps=9),
+        "S9",
+        "autonomy.max_steps",
+        facts={
+            **MODEL,
+            "policy": Policy.from_toml(POLICY + "[limits.step]\nmax_model_calls = 8\n"),
+        },
+    ),
+    Fault(
+        "outside_envelope",
+        roams,
+        "S9",
+        "autonomy.tools[0]",
+        says="has to be a step of its own",
+        facts={
+            **MODEL,
+            "policy": Policy.from_toml(
+                POLICY + '[[require]]\nbefore = "query_order"\nancestors = ["pay"]\n'
+            ),
+        },
+    ),
     Fault("not_supported", lambda d: step(d, 1, join={"mode": "any"}), "S2", "join"),
     Fault(
         "may_be_missing",

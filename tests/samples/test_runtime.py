@@ -77,7 +77,7 @@ def test_there_are_enough_changes_and_every_kind_of_end():
         *("", "completed", "declined", "rejected", "failed")
     }
     assert {each.expect.waits for each in SAMPLES} == {
-        *("", "approval", "step", "effect", "escalation")
+        *("", "approval", "step", "effect", "escalation", "verdict")
     }
 
 
