@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from plangate.engine.assumed import settle_assumptions
 from plangate.engine.each import needs_of_list
 from plangate.engine.ended import Ended, handed_over, record_end, routed
 from plangate.engine.outputs import stand_in_of
@@ -220,7 +221,7 @@ class _Flow:
         record_end(self.bench, ended)
 
     def _watch(self) -> None:
-        """Abort and replan conditions are looked at whenever something has changed."""
+        """Conditions and assumptions are looked at whenever something has changed."""
         for condition in self.bench.plan.abort_conditions:
             if self.bench.ask(condition.rule, step=None) is True:
                 self.stop = Halt(reason="abort", code=condition.id, says=condition.text)
@@ -230,6 +231,7 @@ class _Flow:
                 says = condition.text
                 self.stop = Halt(reason="trigger", kind="condition", code=condition.id, says=says)
                 return
+        self.stop = settle_assumptions(self.bench)
 
     def _weigh(self, step_id: str) -> None:
         """A step that took far more than planned has the rest weighed again, and recorded."""

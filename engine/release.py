@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, cast
 
+from plangate.engine.assumed import code_of, disproved
 from plangate.engine.denials import refusal_of_denial
 from plangate.engine.labels import refusal_of_envelope, refusal_of_flow
 from plangate.plan.contract import RESERVED, contract_of
@@ -80,9 +81,19 @@ def _held_back(bench: Bench, step: Step, spec: ToolSpec | None) -> Held | None:
     return (
         overtaken(bench, step)
         or _denied(bench, step)
+        or _disproved(bench, step)
         or _when(bench, step)
         or _rights(bench, step, spec)
     )
+
+
+def _disproved(bench: Bench, step: Step) -> Held | None:
+    """Hold a step that rests on what proved false since the plan was made."""
+    assumption = disproved(bench, step)
+    if assumption is None:
+        return None
+    says = f"it rests on what is not so: {assumption.statement}"
+    return Held("failed", "unexpected_state", code_of(assumption), says)
 
 
 def overtaken(bench: Bench, step: Step) -> Held | None:

@@ -132,8 +132,14 @@ def check_card(check: Check, lens: Lens) -> Shown:
     }
 
 
-def plan_card(plan: Plan, lens: Lens) -> Shown:
-    """Return what a plan promises beside its steps."""
+def plan_card(plan: Plan, lens: Lens, assumed: Mapping[str, str]) -> Shown:
+    """Return what a plan promises beside its steps.
+
+    Args:
+        plan: The plan.
+        lens: How text is shown.
+        assumed: By assumption what the run found out about it.
+    """
     return {
         "goal": lens.text(plan.goal),
         "criteria": [check_card(check, lens) for check in lens.first(plan.success_criteria)],
@@ -143,7 +149,7 @@ def plan_card(plan: Plan, lens: Lens) -> Shown:
             {
                 "id": each.id,
                 "statement": lens.text(each.statement),
-                "status": each.status,
+                "status": assumed.get(each.id, each.status),
                 "source": each.source,
             }
             for each in lens.first(plan.assumptions)

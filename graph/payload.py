@@ -87,6 +87,9 @@ class ApprovalCard:
     """Steps that have ended, which nobody can deny any more."""
 
     warnings: tuple[str, ...] = ()
+    assumed: Mapping[str, str] = field(default_factory=dict)
+    """By assumption what the run found out about it."""
+
     moved: tuple[Mapping[str, Json], ...] = ()
     """What changed outside since an approval: `object`, `was`, `now`."""
 
@@ -232,7 +235,7 @@ def _approval(card: ApprovalCard, fallout: Fallout, room: _Room) -> Shown:
     )
     native: Shown = {
         **_head("plan_approval", "approval", card, plan.version, plan.content_hash),
-        **plan_card(plan, lens),
+        **plan_card(plan, lens, card.assumed),
         "audience": card.audience,
         "roles": list(card.roles),
         "quorum": card.quorum,

@@ -11,6 +11,7 @@ from functools import singledispatch
 from typing import TYPE_CHECKING
 
 from plangate.journal.agents import AgentRefused
+from plangate.journal.assumed import AssumptionSettled
 from plangate.journal.attempts import AttemptEnded, AttemptStarted
 from plangate.journal.causes import GoalRevised, RunFollowed
 from plangate.journal.changes_of_spending import change_spending, spend
@@ -134,6 +135,7 @@ def _proposed(event: PlanProposed, view: RunView) -> None:
         for (kind, step), asked in view.pending.items()
         if kind in ("effect", "escalation") or step in carried
     }
+    view.assumed = {}
     view.goal_verified = None
     view.open_trigger = None
     view.redo = None
@@ -321,6 +323,12 @@ def _told_to_stop(event: StopAsked, view: RunView) -> None:
 @change.register(GoalVerified)
 def _goal_verified(event: GoalVerified, view: RunView) -> None:
     view.goal_verified = event
+
+
+@change.register(AssumptionSettled)
+def _assumption_settled(event: AssumptionSettled, view: RunView) -> None:
+    if event.plan_version == view.version:
+        view.assumed[event.assumption] = event
 
 
 @change.register(CriterionJudged)

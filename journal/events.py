@@ -14,6 +14,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, TypeAdapter
 
 from plangate.journal.agents import AgentRefused
+from plangate.journal.assumed import AssumptionSettled
 from plangate.journal.attempts import AttemptEnded, AttemptStarted, CallOverran
 from plangate.journal.causes import Cause, GoalRevised, RunFollowed
 from plangate.journal.grounds import Fingerprinted, OutsideAsked
@@ -311,6 +312,7 @@ Event: TypeAlias = Annotated[
     | StopAsked
     | GoalVerified
     | CriterionJudged
+    | AssumptionSettled
     | RunEnded,
     Field(discriminator="type"),
 ]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from plangate.journal.assumed import AssumptionSettled
     from plangate.journal.causes import Cause, GoalRevised, RunFollowed
     from plangate.journal.events import (
         DraftRefused,
@@ -211,6 +212,9 @@ class RunView:
 
     goal_verified: GoalVerified | None = None
     """The newest, of the current plan version."""
+
+    assumed: dict[str, AssumptionSettled] = field(default_factory=dict)
+    """Assumptions of the current plan version that results have verified, or proved false."""
 
     criteria: dict[tuple[str, str], CriterionJudged] = field(default_factory=dict)
     """What people decided of criteria, by content hash of the plan and check."""

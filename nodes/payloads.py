@@ -67,6 +67,7 @@ def approval_card(session: Session, kit: Kit, plan: Plan, asking: Asking) -> App
         outputs=_outputs(session, plan),
         settled=frozenset(s for s, each in view.steps.items() if each.status in OVER),
         warnings=tuple(_warnings(session, plan)),
+        assumed={name: each.status for name, each in view.assumed.items()},
         moved=tuple(_moved(session, plan)),
         info=tuple(_info(session, plan)),
     )

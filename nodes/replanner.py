@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from plangate.engine.assumed import KIND
 from plangate.graph.state import State
 from plangate.journal.events import PlanProposed, TriggerFired
 from plangate.journal.points import reached
@@ -54,7 +55,27 @@ def _patched(session: Session, kit: Kit, plan: Plan, fired: TriggerFired) -> Pat
     assert rule is not None, "the reflector sends only what a rule covers"  # noqa: S101 (ours)
     done = frozenset(name for name, each in session.view.steps.items() if each.status in PASSED)
     author = Author(kind="replanner", name=f"rule:{rule.code}")
-    return apply(plan, rule.patch_for(plan, step), author, done=done, catalog=kit.catalog(session))
+    got = apply(plan, rule.patch_for(plan, step), author, done=done, catalog=kit.catalog(session))
+    if fired.kind != KIND:
+        return got
+    return got.model_copy(update={"plan": _given_up(plan, got.plan, fired.code.partition(":")[2])})
+
+
+def _given_up(old: Plan, new: Plan, name: str) -> Plan:
+    """Note in the new version that an assumption is false: what takes a step's place knows it."""
+    kept = {step for each in old.assumptions for step in each.invalidates if step in new.by_id}
+    assumptions = tuple(
+        each.model_copy(
+            update={
+                "status": "invalidated",
+                "invalidates": tuple(step for step in each.invalidates if step in kept),
+            }
+        )
+        if each.id == name
+        else each
+        for each in new.assumptions
+    )
+    return new.model_copy(update={"assumptions": assumptions})
 
 
 def _give_up(session: Session, fired: TriggerFired, why: str) -> dict[str, Any]:

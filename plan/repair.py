@@ -4,7 +4,8 @@ The file is YAML. In a repair `{step}` stands for the id of the failed step, and
 exactly `{args.name}` for that argument of it, be it a literal or a reference.
 
     repairs:
-      - code: logistics_record_not_found       # the tool's error code, or check_failed:CHECK_ID
+      # The tool's error code, check_failed:CHECK_ID, or assumption:ID for one that proved false.
+      - code: logistics_record_not_found
         tool: query_logistics                  # or "*" for any tool
         category: missing_external_record
         hypotheses: [No parcel was made yet, so not found may mean not shipped]
@@ -80,8 +81,10 @@ class Consequence(Frozen):
 class RepairRule(Frozen):
     """What a known failure means and what mends it."""
 
-    code: Annotated[str, Field(pattern=r"^(check_failed:)?[A-Za-z][A-Za-z0-9_.-]{0,79}$")]
-    """An error code, or `check_failed:ID`: a result that its check found wanting."""
+    code: Annotated[
+        str, Field(pattern=r"^((check_failed|assumption):)?[A-Za-z][A-Za-z0-9_.-]{0,79}$")
+    ]
+    """An error code; `check_failed:ID`, a result that its check found wanting; `assumption:ID`."""
 
     tool: Annotated[str, Field(pattern=r"^(\*|[A-Za-z][A-Za-z0-9_.-]{0,79})$")] = "*"
     category: Name

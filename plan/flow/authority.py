@@ -322,8 +322,23 @@ def _obligations(old: Plan, new: Plan) -> Iterator[str]:
         now = {each.id: each for each in after}
         for each in before:
             yield from _lighter(f"{name} {each.id}", each, now.get(each.id))
+    yield from _assumed(old, new)
     if old.goal != new.goal or old.task_type != new.task_type:
         yield "the goal is another one"
+
+
+def _assumed(old: Plan, new: Plan) -> Iterator[str]:
+    """Yield the assumptions that are no longer looked at, or stop less when they prove false."""
+    now = {each.id: each for each in new.assumptions}
+    for each in old.assumptions:
+        after = now.get(each.id)
+        if each.rule is None or (after is not None and after.status == "invalidated"):
+            continue  # nobody looked, or what it stopped is stopped and planned anew
+        if after is None or after.rule != each.rule:
+            yield f"assumption {each.id} is not looked at as it was ({each.statement})"
+            continue
+        kept = {step for step in each.invalidates if step in new.by_id} - {*after.invalidates}
+        yield from (f"assumption {each.id} no longer stops {step}" for step in sorted(kept))
 
 
 def _lighter(what: str, old: Duty, new: Duty | None) -> Iterator[str]:

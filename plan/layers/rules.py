@@ -32,7 +32,7 @@ def rules_in(plan: Plan) -> Iterator[RuleAt]:
     for step in plan.steps:
         yield from _of_step(step)
     yield from _of_checks(None, plan.success_criteria, "success_criteria")
-    for field in ("abort_conditions", "replan_conditions", "constraints"):
+    for field in ("abort_conditions", "replan_conditions", "constraints", "assumptions"):
         for at, each in enumerate(getattr(plan, field)):
             if each.rule is not None:
                 yield RuleAt(each.rule, None, f"{field}[{at}].rule")

@@ -105,16 +105,20 @@ class Rewriting:
         criteria = [each.model_dump(mode="json") for each in plan.success_criteria]
         checks = self._checks(criteria, None, "success_criteria")
         parts["success_criteria"] = tuple(parse(Check, each) for each in checks)
-        parts["assumptions"] = tuple(self._assumed(each) for each in plan.assumptions)
+        parts["assumptions"] = tuple(
+            self._assumed(each, f"assumptions[{n}]") for n, each in enumerate(plan.assumptions)
+        )
         return parts
 
     def _ruled(self, each: Constraint | Condition, field: str) -> Constraint | Condition:
         rule = self._rule(each.rule, None, f"{field}.rule")
         return parse(type(each), {**each.model_dump(mode="json"), "rule": rule})
 
-    def _assumed(self, each: Assumption) -> Assumption:
+    def _assumed(self, each: Assumption, field: str) -> Assumption:
+        rule = self._rule(each.rule, None, f"{field}.rule")
         falls = (new for old in each.invalidates for new in self._successors.get(old, (old,)))
-        return parse(Assumption, {**each.model_dump(mode="json"), "invalidates": _unique(falls)})
+        said = each.model_dump(mode="json")
+        return parse(Assumption, {**said, "rule": rule, "invalidates": _unique(falls)})
 
     def _checks(self, checks: list[dict[str, Any]], step: str | None, field: str) -> list[Any]:
         for n, check in enumerate(checks):

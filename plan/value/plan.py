@@ -39,6 +39,11 @@ class Assumption(Frozen):
     source: Literal["user", "tool", "policy", "model"]
     evidence: tuple[Line, ...] = ()
     status: Literal["unverified", "verified", "invalidated"] = "unverified"
+    """As it was when the plan was written; what the run found out is the journal's."""
+
+    rule: Rule | None = None
+    """CEL over `steps`, `inputs`: true verifies it, false proves it false; None: nobody looks."""
+
     invalidates: tuple[Name, ...] = ()
     """Steps that fall if it proves false."""
 

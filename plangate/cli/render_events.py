@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from plangate.cli.terminal import count, line
 from plangate.journal.agents import AgentRefused
+from plangate.journal.assumed import AssumptionSettled
 from plangate.journal.attempts import AttemptEnded, AttemptStarted, CallOverran
 from plangate.journal.causes import GoalRevised, RunFollowed
 from plangate.journal.events import (
@@ -200,6 +201,11 @@ def _goal(event: GoalVerified) -> list[Part]:
     return [("goal", "bold"), (event.says, SAYS_STYLE[event.says])]
 
 
+def _assumption(event: AssumptionSettled) -> list[Part]:
+    style = "green" if event.status == "verified" else "bold red"
+    return [("assumed", "bold"), event.says, (event.status, style)]
+
+
 def _criterion(event: CriterionJudged) -> list[Part]:
     said = event.verdict
     return [("goal", "bold"), (said.says, SAYS_STYLE[said.says]), said.level, said.claim, said.why]
@@ -243,5 +249,6 @@ _SHOWN: Mapping[type, Callable[..., list[Part]]] = {
     StopAsked: _told,
     GoalVerified: _goal,
     CriterionJudged: _criterion,
+    AssumptionSettled: _assumption,
     RunEnded: _over,
 }

@@ -47,6 +47,7 @@ def snapshot(journal: Journal, run: Run, view: RunView) -> dict[str, Any]:
         "followed_by": [each.model_dump(mode="json") for each in view.followed],
         "goal_revised": view.revised.model_dump(mode="json") if view.revised else None,
         "reflections": [each.model_dump(mode="json") for each in view.reflections],
+        "assumptions": [each.model_dump(mode="json") for each in view.assumed.values()],
         "triggers": [each.model_dump(mode="json") for each in view.triggers],
         **_end(journal, view),
     }

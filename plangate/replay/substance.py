@@ -135,6 +135,7 @@ _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "step_ended": ("plan_version", "step"),
     "budget_stopped": ("limit",),
     "criterion_judged": ("verdict.check_id",),
+    "assumption_settled": ("plan_version", "assumption"),
 }
 
 _FACTS: Final[Mapping[str, Callable[[Any], Facts]]] = {
@@ -161,6 +162,7 @@ _FACTS: Final[Mapping[str, Callable[[Any], Facts]]] = {
     ),
     "stop_asked": _fields("kind", "by"),
     "goal_verified": _goal,
+    "assumption_settled": _fields("status", "stops"),
     "criterion_judged": _fields("content_hash", "verdict.says", "verdict.verifier"),
     "run_ended": _fields("ending", "verdict"),
 }

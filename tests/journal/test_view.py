@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plangate.journal.agents import AgentRefused
+from plangate.journal.assumed import AssumptionSettled
 from plangate.journal.attempts import AttemptEnded, AttemptStarted, CallOverran
 from plangate.journal.causes import GoalRevised, RunFollowed
 from plangate.journal.events import (
@@ -474,6 +475,14 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
     st.builds(StopAsked, kind=st.sampled_from(["drain", "cancel"]), by=st.just("ann")),
     st.just(GoalVerified(says="unknown", verdicts=())),
     st.builds(
+        AssumptionSettled,
+        assumption=st.just("a"),
+        status=st.sampled_from(["verified", "invalidated"]),
+        plan_version=VERSIONS,
+        says=st.just("so"),
+        rule=st.just("true"),
+    ),
+    st.builds(
         CriterionJudged,
         question_id=st.just("r-q1"),
         content_hash=st.just("c"),
@@ -500,6 +509,7 @@ def test_the_strategy_below_draws_every_kind_of_event():
         "answer_counted", "info_read", "world_moved", "run_followed", "goal_revised", "stop_asked",
         "call_overran", "fingerprinted", "outside_asked", "partly_reported", "limit_raised",
         "spending_lost", "reestimated", "criterion_judged", "agent_refused",
+        "assumption_settled",
     }  # fmt: skip
 
     assert set(EVENT.json_schema()["discriminator"]["mapping"]) == drawn
