@@ -19,6 +19,7 @@ from plangate.cli.options import (
     model_option,
     prices_option,
 )
+from plangate.cli.promote import promote_plan
 from plangate.cli.terminal import data_console, echo_json, put, say
 from plangate.plan.errors import BoundaryGrew, ConfigError, PlanRejected
 
@@ -148,6 +149,7 @@ def diff(old: str, new: str, agent_name: str, as_json: bool) -> None:
 
 plan.add_command(estimate_plan)
 plan.add_command(preview_plan)
+plan.add_command(promote_plan)
 
 
 def _contracts(name: str, model: str | None = None) -> Contracts:

@@ -185,3 +185,27 @@ def test_a_number_that_json_does_not_have_is_an_issue_of_layer_one(call, here, c
     result = call("plan", command, "plan.json", *agent, code=3)
 
     assert "exact JSON form" in result.output or "not a plan" in result.output
+
+
+def test_the_plan_of_a_run_that_reached_its_goal_becomes_a_template(call, here):
+    flags = ("--scenario", "no-logistics-record", "--yes", "--json")
+    run_id = json.loads(call("demo", "refund", *flags).stdout)["run_id"]
+    named = ("plan", "promote", run_id, "--agent", "refund", "--name")
+
+    made = yaml.safe_load(call(*named, "unshipped").stdout)
+    written = call(*named, "unshipped", "--out", "unshipped.yaml")
+
+    ids = [step["id"] for step in made["steps"]]
+    assert ids == ["S1", "S2a", "S2b", "S3", "S4", "S5", "S6", "S7"]
+    assert yaml.safe_load((here / "unshipped.yaml").read_text()) == made
+    assert "add it to the agent's templates" in written.stderr
+    assert "has a template 'refund'" in call(*named, "refund", code=2).stderr
+
+
+def test_a_run_that_reached_nothing_proves_nothing(call):
+    flags = ("--scenario", "policy-refuses", "--yes", "--json")
+    run_id = json.loads(call("demo", "refund", *flags).stdout)["run_id"]
+
+    refused = call("plan", "promote", run_id, "--agent", "refund", "--name", "x", code=2)
+
+    assert "has not reached its goal (declined, fail)" in refused.stderr
