@@ -28,9 +28,10 @@ async def judged(
         BudgetExceeded: A look at the world would pass a limit.
     """
     verdicts: list[Verdict] = []
+    result = bench.session.put(output)
     for check in step.success:
         got = await run_check(bench, check, step=step.id, result=output, evidence=evidence)
         verdicts.append(word_of(bench, step, got))
-        bench.session.emit(VerdictReached(step=step.id, attempt_id="", verdict=verdicts[-1]))
-    tried = Tried("success", output=bench.session.put(output), verdicts=tuple(verdicts))
-    return verified(step, tried)
+        said = VerdictReached(step=step.id, attempt_id="", verdict=verdicts[-1], result=result)
+        bench.session.emit(said)
+    return verified(step, Tried("success", output=result, verdicts=tuple(verdicts)))

@@ -278,6 +278,8 @@ def _judged(event: VerdictReached, view: RunView) -> None:
         said = []
     others = [verdict for verdict in said if verdict.check_id != event.verdict.check_id]
     view.verdicts[unit] = [*others, event.verdict]
+    if event.result is not None:
+        view.results[unit] = event.result
 
 
 @change.register(StepEnded)

@@ -196,6 +196,8 @@ class VerdictReached(Frozen):
     step: str
     attempt_id: str
     verdict: Verdict
+    result: Ref | None = None
+    """What was held against the check, where no attempt gave it: a person's or an agent's."""
 
 
 class StepEnded(Frozen):

@@ -213,6 +213,9 @@ class RunView:
     goal_verified: GoalVerified | None = None
     """The newest, of the current plan version."""
 
+    results: dict[str, Ref] = field(default_factory=dict)
+    """By step the newest result that no attempt gave, as it was held against its checks."""
+
     assumed: dict[str, AssumptionSettled] = field(default_factory=dict)
     """Assumptions of the current plan version that results have verified, or proved false."""
 

@@ -94,6 +94,9 @@ def _shown(session: Session, plan: Plan, bench: Bench, asks: Undecided) -> dict[
         output = tried.ended.output
         given = session.load(tried.started.args)
         return {"given": given, "result": None if output is None else session.load(output)}
+    if asks.unit:
+        result = session.view.results.get(asks.unit)
+        return {} if result is None else {"result": session.load(result)}
     checks = {each.id: each for each in plan.success_criteria}
     check = checks.get(asks.verdict.check_id)
     return {} if check is None else dict(matter_of(bench, check, {}, ()).evidence)

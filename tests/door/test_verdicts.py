@@ -246,6 +246,31 @@ def test_a_run_that_a_person_judged_is_driven_alike(claims):
     assert [str(each) for each in again.differences] == []
 
 
+ASKS = """
+  - {id: S0, objective: Ask, kind: human,
+     question: {audience: customer, type: text, text: "How much is it?"},
+     success: [{id: clear, level: L4, claim: The answer is clear}]}
+  - {id: S1,"""
+
+
+def test_a_check_of_what_a_person_answered_shows_the_answer_and_asks_nobody_twice(claims):
+    template = TEMPLATE.replace("\n  - {id: S1,", ASKS).replace(
+        "tool: mail,", "tool: mail, after: [S0],"
+    )
+    desk = claims(template=template)
+    desk.start()
+    said = Answer(decision="answer", answer={"answer": "five"}, by="ann")
+
+    desk.runtime.answer("r", said)
+    desk.go_on()
+    assert desk.payload()["details"]["result"] == {"answer": "five", "by": "ann"}
+    view = desk.judge("pass", "five is a number")
+
+    assert view.steps["S0"].status == "done"
+    assert [each.kind for each in view.questions.values()][:3] == ["approval", "step", "verdict"]
+    assert view.verdicts["S0"][0].verifier == "person:bob"
+
+
 @pytest.mark.parametrize(
     ("typed", "says"), [("pass: on the phone", "pass"), ("fail: she never said so", "fail")]
 )
