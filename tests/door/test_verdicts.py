@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 from plangate import tool
 from plangate.agent import Agent
 from plangate.graph.payload import Answer, read_answer
+from plangate.journal.points import watch
 from plangate.nodes.decide import Refused
 from plangate.replay.drive import replay
 from plangate.runtime import Options, Runtime
@@ -293,3 +294,32 @@ def test_a_second_word_on_the_same_check_comes_too_late(claims):
     late = desk.runtime.answer(asked.question_id, Answer(decision="judge", by="eve"))
 
     assert "decided already: judge by bob" in late.why
+
+
+class Killed(BaseException):
+    """A process dies; nothing after it is done."""
+
+
+@pytest.mark.parametrize("point", ["decision.read", "decision.followed", "step.ended"])
+def test_a_word_is_not_lost_with_the_process_that_took_it_in(claims, point):
+    desk = claims()
+    desk.start()
+    said = {"says": "pass", "evidence": "I looked"}
+    desk.runtime.answer("r", Answer(decision="judge", by="bob", answer=said))
+
+    def dies(reached):
+        if reached == point:
+            watch(None)
+            raise Killed
+
+    watch(dies)
+    with pytest.raises(Killed):
+        desk.go_on()
+    watch(None)
+
+    view = desk.go_on()
+
+    assert (view.steps["S2"].status, len(desk.model.asked)) == ("done", 1)
+    assert [each.kind for each in view.questions.values()] == ["approval", "verdict", "verdict"]
+    assert desk.judge("pass").ended.verdict == "pass"
+    assert desk.calls == ["mail", "keep"]
