@@ -9,18 +9,21 @@ no verdict; a person decides then.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from plangate.models.chat import model_name
 from plangate.models.fault import Fault
 from plangate.models.judging import ROLE, Judgement, Matter, judge_question
-from plangate.plan.contract import MODEL
+from plangate.plan.contract import AGENT, MODEL
 from plangate.plan.secrets import masked
 from plangate.plan.value.frozen import canonical
 from plangate.plan.verdict import Verdict
 from plangate.prompts.loader import load
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from plangate.budget.prices import PriceBook
     from plangate.engine.bench import Bench
     from plangate.journal.reference import Ref
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from plangate.plan.value.step import Check
     from plangate.plan.verdict import EvidenceRef
 
+_WRITERS: Final = (MODEL, AGENT)
 LARGEST: Final = 200_000
 """Bytes of evidence that a judge is shown; nobody decides fairly on a part of it."""
 
@@ -62,20 +66,39 @@ class Bound(NamedTuple):
     """Whose question it is in the log, as `S3-cited`."""
 
 
+class Jury(NamedTuple):
+    """Who decides, by which rules, and on whose account."""
+
+    judge: Judge
+    rules: VerifierPolicy
+    metered: Callable[[str], Metered]
+    """By whose question it is: how a call is recorded, priced and limited."""
+
+
 async def judge(bench: Bench, bound: Bound, matter: Matter) -> Verdict:
+    """Have a check of a run judged.
+
+    Raises:
+        BudgetExceeded: The question would pass a limit; it was not asked.
+    """
+    refusal = _refusal(bench, bound, matter)
+    if bench.judge is None or refusal:
+        return _unsure(bound.check, matter.references, refusal)
+    metered = partial(_metered, bench, bench.judge, bound)
+    return await decided(Jury(bench.judge, bench.policy.verifier, metered), bound, matter)
+
+
+async def decided(jury: Jury, bound: Bound, matter: Matter) -> Verdict:
     """Ask the judge, and hold what it says against what it was shown and against the policy.
 
     Raises:
         BudgetExceeded: The question would pass a limit; it was not asked.
     """
-    rules = bench.policy.verifier
-    if refusal := _refusal(bench, bound, matter):
-        return _unsure(bound.check, matter.references, refusal)
     why = ""
-    for number in range(1, 2 + rules.max_rechecks):
-        said = await _asked(bench, bound, matter, number)
+    for number in range(1, 2 + jury.rules.max_rechecks):
+        said = await _asked(jury, f"{bound.by}-{number}", matter)
         if isinstance(said, Judgement):
-            return _verdict(bound.check, matter.references, said, rules)
+            return _verdict(bound.check, matter.references, said, jury.rules)
         why = said
     return _unsure(bound.check, matter.references, why)
 
@@ -85,7 +108,7 @@ def _refusal(bench: Bench, bound: Bound, matter: Matter) -> str:
     if bench.judge is None:
         return "no judge is set up"
     step = bench.plan.by_id.get(bound.step or "")
-    wrote = step.kind == MODEL if step is not None else _has_model_steps(bench)
+    wrote = step.kind in _WRITERS if step is not None else _has_writers(bench)
     author = bench.step_model.name if bench.step_model is not None else ""
     if bench.policy.verifier.other_model and wrote and bench.judge.name == author:
         return f"the judge is {author!r}, which wrote what is judged"
@@ -94,29 +117,28 @@ def _refusal(bench: Bench, bound: Bound, matter: Matter) -> str:
     return ""
 
 
-def _has_model_steps(bench: Bench) -> bool:
-    return any(step.kind == MODEL for step in bench.plan.steps)
+def _has_writers(bench: Bench) -> bool:
+    return any(step.kind in _WRITERS for step in bench.plan.steps)
 
 
-async def _asked(bench: Bench, bound: Bound, matter: Matter, number: int) -> Judgement | str:
-    """Ask once; a line of text says why there is no word that could count."""
-    assert bench.judge is not None, "the caller has looked"  # noqa: S101 (ours)
-    by = f"{bound.by}-{number}"
-
+def _metered(bench: Bench, judge: Judge, bound: Bound, by: str) -> Metered:
     def keep(text: str) -> Ref:
         return bench.session.put(masked(text))
 
     metered: Metered = {
-        "book": bench.judge.book,
+        "book": judge.book,
         "on_call": bench.session.emit,
         "keep": keep,
         "meter": bench.meter,
         "elapsed_s": bench.elapsed_s(),
         "by": by,
     }
-    if bound.step is not None:
-        metered["step"] = bound.step
-    asking = await judge_question(bench.judge.for_look(by), matter, **metered)
+    return metered if bound.step is None else {**metered, "step": bound.step}
+
+
+async def _asked(jury: Jury, by: str, matter: Matter) -> Judgement | str:
+    """Ask once; a line of text says why there is no word that could count."""
+    asking = await judge_question(jury.judge.for_look(by), matter, **jury.metered(by))
     got = await asking.once()
     if isinstance(got, Fault):
         return f"the judge failed: {got.code}"

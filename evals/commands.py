@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from plangate.cli.options import agent_option, json_option
+from plangate.cli.options import (
+    agent_option,
+    chat_of,
+    json_option,
+    model_option,
+    prices_option,
+)
 from plangate.cli.terminal import data_console, echo_json, line, put
+from plangate.cli.textfile import write_text
 from plangate.plan.errors import Denied
 
 if TYPE_CHECKING:
@@ -53,6 +62,38 @@ def estimates(
     else:
         put(data_console(), _lines(found))
     if not found.is_good:
+        click.get_current_context().exit(Denied.exit_code)
+
+
+@evaluate.command()
+@model_option("Judge what no rule decides with this model; without one that is unknown.")
+@prices_option
+@click.option("--against", metavar="FILE", help="Compare with an earlier report.")
+@click.option("--out", metavar="FILE", type=click.Path(path_type=Path), help="Write the report.")
+@json_option
+def verifier(against: str | None, out: Path | None, as_json: bool, **how: Any) -> None:
+    """Hold the verifier against labelled claims: what passes that should not comes first.
+
+    Exit 9 if, against an earlier report, a claim passes now that did not and that is not so.
+    """
+    from plangate.cli.options import chosen_prices
+    from plangate.evals.verdict_report import compared, read_report, report_lines, report_of
+    from plangate.evals.verdicts import judge_all, load_cases, priced_judge
+
+    old = None if against is None else read_report(against)
+    chat = chat_of(how)
+    judge = None if chat is None else priced_judge(chat, chosen_prices())
+    found = judge_all(load_cases(), judge)
+    report = report_of(found)
+    if out is not None:
+        write_text(out, json.dumps(report, indent=2) + "\n", "report")
+    if old is not None:
+        report["against"] = compared(old, found, report)
+    if as_json:
+        echo_json(report)
+    else:
+        put(data_console(), report_lines(report))
+    if old is not None and report["against"]["false_pass_regressions"]:
         click.get_current_context().exit(Denied.exit_code)
 
 

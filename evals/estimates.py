@@ -42,6 +42,7 @@ _SAYS: dict[str, dict[str, Any]] = {
     "step": {"decision": "answer", "answer": {"confirmed": True}},
     "effect": {"decision": "stop"},
     "escalation": {"decision": "stop"},
+    "verdict": {"decision": "judge", "answer": {"says": "pass", "evidence": "a simulated look"}},
 }
 
 

@@ -21,7 +21,8 @@ from plangate.cli.options import (
 )
 from plangate.cli.promote import promote_plan
 from plangate.cli.terminal import data_console, echo_json, put, say
-from plangate.plan.errors import BoundaryGrew, ConfigError, PlanRejected
+from plangate.cli.textfile import write_text
+from plangate.plan.errors import BoundaryGrew, PlanRejected
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -160,13 +161,7 @@ def _contracts(name: str, model: str | None = None) -> Contracts:
 
 def _hand_over(made: Plan, contracts: Contracts, out: Path | None, *, as_json: bool) -> None:
     if out is not None:
-        try:
-            out.write_text(made.model_dump_json(indent=2) + "\n", encoding="utf-8")
-        except OSError as exc:
-            raise ConfigError(
-                f"plan file {str(out)!r} cannot be written: {exc.strerror}",
-                hint="Name a file in a directory that you may write to.",
-            ) from exc
+        write_text(out, made.model_dump_json(indent=2) + "\n", "plan file")
         say(f"plan written to {out}")
     if out is None or as_json:
         _print(made, contracts, as_json=as_json)

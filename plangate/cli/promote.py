@@ -10,6 +10,7 @@ import click
 
 from plangate.cli.options import agent_option, journal_option
 from plangate.cli.terminal import say
+from plangate.cli.textfile import write_text
 from plangate.plan.errors import ConfigError, PlanRejected
 
 if TYPE_CHECKING:
@@ -47,13 +48,7 @@ def promote_plan(run_id: str, name: str, out: Path | None, agent_name: str, jour
     if out is None:
         click.echo(made.text, nl=False)
         return
-    try:
-        out.write_text(made.text, encoding="utf-8")
-    except OSError as exc:
-        raise ConfigError(
-            f"template {str(out)!r} cannot be written: {exc.strerror}",
-            hint="Name a file in a directory that you may write to.",
-        ) from exc
+    write_text(out, made.text, "template")
     say(f"template {name} written to {out}; add it to the agent's templates")
 
 

@@ -1,4 +1,4 @@
-"""Reads text files that a command line names: bounded, UTF-8, or one sentence that says why not."""
+"""Reads and writes text files that a command line names; a sentence says why one cannot be."""
 
 from __future__ import annotations
 
@@ -39,4 +39,19 @@ def read_text(name: str | Path, what: str, *, hint: str, most: int = LARGEST_BYT
     except UnicodeDecodeError as exc:
         raise ConfigError(
             f"{what} {str(name)!r} is not UTF-8 at byte {exc.start}", hint="Save it as UTF-8."
+        ) from exc
+
+
+def write_text(path: Path, text: str, what: str) -> None:
+    """Write a file.
+
+    Raises:
+        ConfigError: It cannot be written.
+    """
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as exc:
+        raise ConfigError(
+            f"{what} {str(path)!r} cannot be written: {exc.strerror}",
+            hint="Name a file in a directory that you may write to.",
         ) from exc

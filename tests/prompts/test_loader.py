@@ -31,7 +31,7 @@ def test_each_prompt_loads_and_fills(name):
 
 
 def test_the_prompts_of_this_version_are_these():
-    assert NAMES == ["critic", "planner", "schema", "work"]
+    assert NAMES == ["agent", "critic", "judge", "planner", "schema", "work"]
     assert load("critic").inputs == {"goal", "plan"}
     assert load("planner").inputs == {"catalog", "policy", "goal", "inputs", "issues", "feedback"}
 
