@@ -60,7 +60,7 @@ def ask_verdict(
     verdict, step = asks.verdict, asks.unit.partition(".")[0] or None
     where = f"{asks.unit}: " if asks.unit else "The goal: "
     text = (
-        f"{where}is this so? {verdict.claim} It is not known: {verdict.why}. "
+        f"{where}is this so: {verdict.claim}? It is not known: {verdict.why}. "
         "Say pass or fail, and what you rest it on; or look again (retry), or stop."
     )
     return question_payload(
