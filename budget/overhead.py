@@ -23,6 +23,7 @@ from plangate.budget.history import (
 from plangate.budget.rereads import rereads
 from plangate.budget.size import size_of
 from plangate.plan.forecast import Range, RoleEstimate
+from plangate.plan.mode import is_direct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -82,7 +83,7 @@ def _overhead(
     if roles.critic is not None or roles.planner is not None:
         size = counter.count(plan.model_dump_json(exclude_defaults=True))
         written = Range(p50=size.tokens, p95=size.tokens)
-        if roles.critic is not None:
+        if roles.critic is not None and not is_direct(plan, known.catalog):
             answer = size_of(roles.critic.schema, roles.critic.limit).range
             yield _role("critic", roles.critic, known, (written, answer, _READ), counter)
         if roles.planner is not None:

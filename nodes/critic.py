@@ -13,6 +13,7 @@ from plangate.models.form import form_of
 from plangate.nodes.kit import Kit
 from plangate.plan.errors import ModelFailed
 from plangate.plan.issue import Issue
+from plangate.plan.mode import is_direct
 from plangate.plan.value.plan import Plan
 from plangate.prompts.loader import load
 
@@ -22,6 +23,9 @@ async def critic(_: State, session: Session, kit: Kit) -> dict[str, Any]:
     plan = kit.plan(session)
     if plan.version in session.view.criticized:
         return {"go": "human_gate"}  # resumed: this version was read before
+    if is_direct(plan, kit.catalog(session)):
+        session.emit(PlanCriticized(version=plan.version, skipped="one read, nothing to doubt"))
+        return {"go": "human_gate"}
     if kit.critic is None:
         session.emit(PlanCriticized(version=plan.version, skipped="no critic model is set up"))
         return {"go": "human_gate"}
