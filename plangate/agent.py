@@ -67,6 +67,9 @@ class Agent:
         credentials: Who gives credentials, call by call; see `plangate.tools.credentials`.
         step_model: A LangChain chat model that carries model steps out; None: the model that plans,
             where there is one.
+        critic: A chat model that reads plans before people do; None: the caller's, where it names
+            one.
+        judge: A chat model that decides checks of level L3; None: the same.
         budget: Limits of a run, where the plan's own budget says nothing.
         prices: What models cost; None: the packaged table alone.
         rights: Who acts, where the caller names nobody.
@@ -85,6 +88,8 @@ class Agent:
     world_url: str = ""
     credentials: Lend | None = None
     step_model: Any = None
+    critic: Any = None
+    judge: Any = None
     budget: Budget = field(default_factory=Budget)
     prices: PriceBook | None = None
     rights: Rights = field(default_factory=lambda: Rights(principal="local"))
@@ -95,7 +100,8 @@ class Agent:
             object.__setattr__(self, name, several(name, getattr(self, name)))
         for name, said in (("policy", self.policy), *(("template", t) for t in self.templates)):
             _need_text(name, said)
-        need_chat("step_model", self.step_model)
+        for role in ("step_model", "critic", "judge"):
+            need_chat(role, getattr(self, role))
         need_prices(self.prices)
 
 

@@ -75,8 +75,7 @@ def create_plan_agent(
     Raises:
         ConfigError: A policy, template, tool or URL is wrong; it says which and what to do.
     """
-    for role, chat in (("model", model), ("critic", critic), ("judge", judge)):
-        need_chat(role, chat)
+    need_chat("model", model)
 
     from plangate.runtime import Options, Runtime
 
@@ -90,14 +89,14 @@ def create_plan_agent(
         world_url=world_url,
         credentials=credentials,
         step_model=step_model,
+        critic=critic,
+        judge=judge,
         budget=budget or Budget(),
         prices=prices,
         rights=rights or Rights(principal="local"),
     )
     options = Options(
         model=model,
-        critic=critic,
-        judge=judge,
         checkpointer=checkpointer,
         store=store,
         authorizer=authorizer,

@@ -92,8 +92,10 @@ class Options:
     Args:
         model: A LangChain chat model for the planner; None: templates only.
         step_model: A chat model for model steps where the agent names none; None: `model`.
-        critic: A chat model for the critic; None: the critic is left out, and says so.
-        judge: A chat model that decides checks of level L3; None: a person does.
+        critic: A chat model for the critic where the agent names none; None: it is left out, and
+            says so.
+        judge: A chat model for checks of level L3 where the agent names none; None: a person
+            decides them.
         prices: What models cost; None: what the agent says.
         world_url: Instead of the agent's own.
         checkpointer: A LangGraph saver; None: one beside the journal.
@@ -374,8 +376,8 @@ def _kit(agent: Agent, journal: Journal, chosen: Options) -> Kit:
         recall=journal.usage.of,
         model=chosen.model,
         step_model=_first(agent.step_model, chosen.step_model, chosen.model),
-        critic=chosen.critic,
-        judge=chosen.judge,
+        critic=_first(agent.critic, chosen.critic),
+        judge=_first(agent.judge, chosen.judge),
         parallel=chosen.parallel,
         authorizer=chosen.authorizer or RecordedRights(),
     )

@@ -180,8 +180,13 @@ class Contracts:
     def _roles(self) -> Roles:
         chats = Chats(
             planner=self.set.model,
-            critic=self.set.critic,
-            judge=self.set.judge,
+            critic=self._named("critic"),
+            judge=self._named("judge"),
             step=self.step_model,
         )
         return roles_of(chats, self.catalog, self.facts.policy)
+
+    def _named(self, role: str) -> Any:
+        """Return the chat model of a role: the agent's own, else the one that is set up."""
+        own = getattr(self.agent, role)
+        return own if own is not None else getattr(self.set, role)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from typing_extensions import TypedDict
@@ -12,7 +13,8 @@ from plangate.agent import Agent
 from plangate.graph.payload import Answer, read_answer
 from plangate.journal.points import watch
 from plangate.nodes.decide import Refused
-from plangate.replay.drive import replay
+from plangate.plan.errors import ConfigError
+from plangate.replay.drive import replay as replay_run
 from plangate.runtime import Options, Runtime
 from tests.engine.models import GOOD, Scripted
 
@@ -225,6 +227,22 @@ def test_a_judge_that_is_not_sure_leaves_it_to_a_person(claims):
     assert desk.judge("pass").steps["S2"].status == "done"
 
 
+def test_the_judge_of_an_agent_decides_wherever_it_runs(claims):
+    sure = json.dumps(
+        {"says": "pass", "confidence": 1, "cites": ["result"], "failed": [], "why": "it is"}
+    )
+    desk = claims(template=TEMPLATE.replace("id: fair, level: L4", "id: fair, level: L3"))
+    own = replace(desk.agent, judge=Scripted([sure], model_name="other"))
+    desk.runtime = Runtime(own, desk.url, Options())
+
+    view = desk.start()
+
+    assert view.verdicts["S2"][0].verifier.startswith("judge@")
+    assert desk.book == {"Ann": 5}
+    with pytest.raises(ConfigError, match="judge= is of type str"):
+        replace(desk.agent, judge="openai:x")
+
+
 def test_to_look_again_asks_the_model_again_and_its_other_answer_is_another_question(claims):
     desk = claims()
     desk.start()
@@ -242,7 +260,7 @@ def test_a_run_that_a_person_judged_is_driven_alike(claims):
     desk.judge("pass")
     desk.judge("pass")
 
-    again = replay(desk.runtime.journal, "r", desk.agent)
+    again = replay_run(desk.runtime.journal, "r", desk.agent)
 
     assert [str(each) for each in again.differences] == []
 
