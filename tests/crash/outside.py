@@ -131,7 +131,7 @@ constants = ["first", "second", "last"]
 tool = "*"
 
 [limits.day]
-max_tool_calls = 1000
+max_tool_calls = 1000000
 """
 
 _REPAIRS = """
