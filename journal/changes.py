@@ -199,9 +199,19 @@ def _answered(event: DecisionTaken, asked: QuestionAsked, view: RunView) -> None
         _put(view, replace(step, status="running" if step.attempts else "pending"))
     if asked.kind == "approval":
         _approval(event, asked, view)
+    if event.decision == "retry":
+        _forget_verdicts(view, asked.step)
     if event.decision in ("retry", "settle", "judge"):
         view.steps.pop(asked.step or "", None)  # it starts anew; its attempts stay in the log
         view.failed.discard(asked.step or "")
+
+
+def _forget_verdicts(view: RunView, step: str | None) -> None:
+    """What did not pass is tried again, whoever said so; what passed is done."""
+    for unit, verdicts in list(view.verdicts.items()):
+        if _of(unit) == step and any(each.says != "pass" for each in verdicts):
+            del view.verdicts[unit]
+            view.judged.pop(unit, None)
 
 
 def _approval(event: DecisionTaken, asked: QuestionAsked, view: RunView) -> None:

@@ -171,6 +171,22 @@ def test_a_person_who_says_fail_fails_the_step_and_what_waits_for_it_does_not_ru
     assert desk.book == {}
 
 
+def test_what_a_person_failed_is_done_anew_when_they_ask_for_it(claims):
+    desk = claims()
+    desk.start()
+    desk.judge("fail", "the price list says 4")
+    desk.model.script[:] = [json.dumps({"who": "Ann", "cents": 4})]
+
+    desk.runtime.answer("r", Answer(decision="retry", by="bob"))
+    view = desk.go_on()
+
+    assert len(desk.model.asked) == 2
+    assert (view.pending_questions[0].kind, desk.payload()["details"]["result"]["cents"]) == (
+        "verdict", 4,
+    )  # fmt: skip
+    assert desk.judge("pass", "that is what it says").steps["S2"].status == "done"
+
+
 def test_what_a_rule_refutes_is_no_question_for_a_person(claims):
     desk = claims(template=TEMPLATE.replace("result.cents < 100", "result.cents < 5"))
 
