@@ -212,6 +212,10 @@ def _forget_verdicts(view: RunView, step: str | None) -> None:
         if _of(unit) == step and any(each.says != "pass" for each in verdicts):
             del view.verdicts[unit]
             view.judged.pop(unit, None)
+    if step is None:
+        view.criteria = {
+            key: each for key, each in view.criteria.items() if each.verdict.says == "pass"
+        }
 
 
 def _approval(event: DecisionTaken, asked: QuestionAsked, view: RunView) -> None:

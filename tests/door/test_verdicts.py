@@ -187,6 +187,22 @@ def test_what_a_person_failed_is_done_anew_when_they_ask_for_it(claims):
     assert desk.judge("pass", "that is what it says").steps["S2"].status == "done"
 
 
+def test_a_goal_that_a_person_failed_is_asked_about_again_when_they_look_again(claims):
+    desk = claims()
+    desk.start()
+    desk.judge("pass")
+    desk.judge("fail", "she was not on the phone yet")
+
+    desk.runtime.answer("r", Answer(decision="retry", by="bob"))
+    view = desk.go_on()
+
+    assert (view.pending_questions[0].kind, view.pending_questions[0].check) == (
+        "verdict", "content",
+    )  # fmt: skip
+    assert desk.judge("pass", "now she was").ended.verdict == "pass"
+    assert desk.calls == ["mail", "keep"]
+
+
 def test_what_a_rule_refutes_is_no_question_for_a_person(claims):
     desk = claims(template=TEMPLATE.replace("result.cents < 100", "result.cents < 5"))
 
