@@ -179,4 +179,7 @@ def test_a_list_cut_by_a_kill_pays_nothing_twice_and_replays_alike(honest_desk, 
 
     replayed = replay(desk.runtime.journal, run_id, desk.runtime.agent)
     assert (view.ended.verdict, Counter(WORLD.done)) == ("pass", Counter(PAID))
-    assert [[each.line for each in one.differences] for one in (cut, replayed)] == [[], []]
+    assert [each.line for each in replayed.differences] == []
+    # Elements that went on beside it may not have been on the disk yet when their owner died.
+    beyond = [each.line for each in cut.differences]
+    assert [each for each in beyond if ": was nothing, would be " not in each] == []

@@ -238,7 +238,9 @@ def test_a_run_whose_owner_was_killed_and_that_another_finished_replays_alike(tm
 
         replayed = replay(made.runtime.journal, run_id, made.runtime.agent)
 
-        assert (lines(cut), lines(replayed)) == ([], [])
+        assert lines(replayed) == []
+        # What went on beside the effect may not have been on the disk yet when its owner died.
+        assert [each for each in lines(cut) if ": was nothing, would be " not in each] == []
         assert (WORLD.done, WORLD.reads) == (done, reads)
 
 
