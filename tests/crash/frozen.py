@@ -45,7 +45,8 @@ def freezing(place: Place, point: str) -> None:
             left.remove(here)
             # Not in the middle of a transaction: whoever stops there keeps SQLite's one write lock.
             written.clear()
-            written.wait(_IDLE_S)
+            while written.wait(_IDLE_S):
+                written.clear()
             os.kill(os.getpid(), signal.SIGSTOP)
 
     watch(freeze)
